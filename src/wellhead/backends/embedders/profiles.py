@@ -1,0 +1,26 @@
+"""What was measured for each shipped embedder: the weight of the lexical leg in fusion, and starting cuts.
+
+The cuts are a starting point, not calibrated: `benchmarks/quality_cuts.py` fits them over open collections. An embedder
+that is not listed has no cut on its cosine, so it never refuses a query.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from wellhead.search.threshold import Cuts
+
+__all__ = ["PROFILES", "UNKNOWN", "Profile"]
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """`weight` of the lexical leg, 0 to 1; `cuts` as in `wellhead.search.threshold`."""
+
+    weight: float
+    cuts: Cuts
+
+
+UNKNOWN = Profile(weight=0.5, cuts=Cuts())
+PROFILES: dict[str, Profile] = {
+    "static@l2_supercat_256-log:256": Profile(weight=0.4, cuts=Cuts()),
+}

@@ -1,0 +1,40 @@
+"""What a reader hands back, and the error by which it says that a file is no text at all."""
+
+from __future__ import annotations
+
+import msgspec
+
+from wellhead.errors import DocumentError
+from wellhead.records import Metadata
+
+__all__ = ["FileSkipped", "Reading"]
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as text.
+
+    Args:
+        text: what is stored and cited; all offsets refer to it.
+        title: from the file itself (front matter, first heading, `<title>`); "" for none.
+        metadata: what the file says of itself, in the types that can be filtered on. `encoding` is there when the
+            encoding was guessed or bytes had to be replaced.
+        media_type: of `text`, not of the file: HTML and CSV become "text/markdown".
+        language: ISO 639-1 code where the file or its kind says so; "en" for source code.
+    """
+
+    text: str
+    title: str = ""
+    metadata: Metadata = {}
+    media_type: str = "text/plain"
+    language: str | None = None
+
+
+class FileSkipped(DocumentError):  # noqa: N818 (named for what happened, like its siblings)
+    """A file that holds nothing to index, as its content shows: to be counted as skipped, not as refused.
+
+    `reason` is a counter key: "binary" or "empty".
+    """
+
+    def __init__(self, reason: str, *, where: str = "") -> None:
+        super().__init__(f"skipped: {reason}", where=where, why=f"the file is {reason}")
+        self.reason = reason

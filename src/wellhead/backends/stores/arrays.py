@@ -1,0 +1,173 @@
+"""The view that both stores hand out: one scope as flat numpy arrays, rows by passage id."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wellhead.backends.stores.postings import ArrayField
+from wellhead.errors import StoreError
+from wellhead.ports import Column, Vectors
+from wellhead.records import Metadata, MetadataValue, Passage
+
+__all__ = ["ArrayView", "ScopeRows", "StaleView", "codes", "join_vectors"]
+
+
+class StaleView(StoreError):  # noqa: N818 (named as the other errors are)
+    """A passage was deleted after the view was taken. Ask the store for a new view and search again."""
+
+    retryable = True
+
+
+class ScopeRows(NamedTuple):
+    """What a store hands over: the n rows of one scope, by passage id ascending.
+
+    `documents` int32[n] are places in `document_ids` and `metadata`; every document there has a row.
+    `contents` int32[n] are equal for rows of equal text.
+    """
+
+    ids: Sequence[str]
+    document_ids: Sequence[str]
+    metadata: Sequence[Metadata]
+    documents: NDArray[np.int32]
+    ordinals: NDArray[np.int32]
+    contents: NDArray[np.int32]
+    languages: Sequence[str]
+    stems: ArrayField
+    words: ArrayField
+    vectors: Vectors
+
+
+def codes(values: Iterable[Hashable]) -> tuple[NDArray[np.int32], list[Hashable]]:
+    """Small numbers for equal values, in order of first appearance: int32[n], and the value of each number."""
+    seen: dict[Hashable, int] = {}
+    numbers = np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int32)
+    return numbers, list(seen)
+
+
+def join_vectors(keys: Sequence[bytes], vectors: Mapping[bytes, NDArray[np.float32]]) -> Vectors:
+    """The rows' vectors, each distinct one once, in the order of its first use.
+
+    Args:
+        keys: the vector key of each row; b"" or a key that is not in `vectors` for a row without one.
+    """
+    used = {key: place for place, key in enumerate(dict.fromkeys(key for key in keys if key in vectors))}
+    of = np.array([used.get(key, -1) for key in keys], dtype=np.int32)
+    matrix = np.stack([vectors[key] for key in used]) if used else np.zeros((0, 0), dtype=np.float32)
+    matrix.flags.writeable = False  # searches of several threads share it
+    return Vectors(matrix, of)
+
+
+class ArrayView:
+    """One scope at one moment (`wellhead.ports.View`); immutable, for any number of threads.
+
+    Args:
+        version: the index version that it shows.
+        rows: the rows.
+        fetch: the passages of these ids, in this order, read and checked.
+    """
+
+    def __init__(self, version: int, rows: ScopeRows, fetch: Callable[[Sequence[str]], list[Passage]]) -> None:
+        self.version = version
+        self._rows = rows
+        self._fetch = fetch
+
+    def __len__(self) -> int:
+        return len(self._rows.ids)
+
+    @property
+    def stems(self) -> ArrayField:
+        return self._rows.stems
+
+    @property
+    def words(self) -> ArrayField:
+        return self._rows.words
+
+    @property
+    def vectors(self) -> Vectors:
+        return self._rows.vectors
+
+    @property
+    def documents(self) -> NDArray[np.int32]:
+        return self._rows.documents
+
+    @property
+    def contents(self) -> NDArray[np.int32]:
+        return self._rows.contents
+
+    @cached_property
+    def languages(self) -> Mapping[str, int]:
+        return dict(sorted(Counter(self._rows.languages).items()))
+
+    def column(self, key: str) -> Column | None:
+        """The metadata under `key`, or None when no row has it."""
+        return self._columns.get(key)
+
+    def keys(self) -> Sequence[str]:
+        """The metadata keys in use, ascending."""
+        return sorted(self._columns)
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        keys = dict.fromkeys(key for metadata in self._rows.metadata for key in metadata)
+        return {key: self._column(key) for key in keys}
+
+    def _column(self, key: str) -> Column:
+        """One code a document first, then spread over the documents' rows."""
+        numbers: dict[Hashable, int] = {}
+        values: list[MetadataValue] = []
+        of_document = np.full(len(self._rows.document_ids), -1, dtype=np.int32)
+        for place, metadata in enumerate(self._rows.metadata):
+            if key not in metadata:
+                continue
+            value = metadata[key]
+            number = numbers.setdefault(_typed(value), len(values))
+            if number == len(values):
+                values.append(value)
+            of_document[place] = number
+        return Column(of_document[self.documents], values)
+
+    def row(self, passage_id: str) -> int | None:
+        """The row of a passage by its full id."""
+        ids = self._rows.ids
+        place = bisect_left(ids, passage_id)
+        return place if place < len(ids) and ids[place] == passage_id else None
+
+    def starting(self, prefix: str) -> Sequence[int]:
+        """The rows whose passage id begins with `prefix`."""
+        ids = self._rows.ids
+        return range(bisect_left(ids, prefix), bisect_left(ids, prefix + "\U0010ffff"))
+
+    def rows_of(self, document_id: str) -> Sequence[int]:
+        """The rows of a document, in the order of their ordinals; empty when it is not in the scope."""
+        return self._rows_by_document.get(document_id, [])
+
+    @cached_property
+    def _rows_by_document(self) -> dict[str, list[int]]:
+        ids = self._rows.document_ids
+        grouped: dict[str, list[int]] = {document_id: [] for document_id in ids}
+        for row in np.lexsort((self._rows.ordinals, self.documents)).tolist():
+            grouped[ids[self.documents[row]]].append(row)
+        return grouped
+
+    def passages(self, rows: Sequence[int]) -> list[Passage]:
+        """The passages themselves, in the order asked for, checked against their checksums.
+
+        Raises:
+            CorruptStore: stored bytes are not those that were written.
+            StaleView: one of them was deleted since the view was taken.
+        """
+        return self._fetch([self._rows.ids[row] for row in rows])
+
+
+def _typed(value: MetadataValue) -> Hashable:
+    """In Python True == 1 == 1.0; as metadata they are three values."""
+    if isinstance(value, tuple):
+        return tuple((type(item), item) for item in value)
+    return (type(value), value)

@@ -1,0 +1,168 @@
+"""Records into rows and back. A row is checked against its checksum before anything is made of it."""
+
+from __future__ import annotations
+
+import json
+from typing import NoReturn
+
+import msgspec
+
+from wellhead.backends.stores.embedded.checksum import Value, checksum
+from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
+from wellhead.backends.stores.postings import pack_terms
+from wellhead.backends.stores.rules import text_hash
+from wellhead.errors import CorruptStore
+from wellhead.records import Document, DocumentRow, Metadata, Passage, PassageRow, Scalar
+
+__all__ = [
+    "check_document",
+    "check_passage",
+    "check_text",
+    "damaged",
+    "document_values",
+    "metadata_of",
+    "passage_values",
+    "short",
+    "shown",
+    "to_document",
+    "to_passage",
+]
+
+
+def document_values(doc: int, row: DocumentRow) -> tuple[Value, ...]:
+    """The values of a row of `documents`."""
+    document = row.document
+    values = (
+        doc,
+        row.scope,
+        document.id,
+        row.origin,
+        document.uri,
+        document.title,
+        document.media_type,
+        document.language,
+        _json(document.metadata),
+        row.digest,
+        int(row.incomplete),
+        len(row.passages),
+    )
+    return (*values, checksum("documents", *values))
+
+
+def passage_values(doc: int, row: PassageRow, term_ids: dict[str, int]) -> tuple[Value, ...]:
+    """The values of a row of `passages`; SQLite numbers it."""
+    passage = row.passage
+    values = (
+        passage.id,
+        doc,
+        passage.ordinal,
+        passage.start,
+        passage.end,
+        _json(passage.heading),
+        passage.page,
+        passage.context,
+        _json(passage.flags),
+        passage.language,
+        text_hash(passage.text),
+        row.digest,
+        row.vector_key or None,
+        pack_terms(row.terms.stems, term_ids),
+        pack_terms(row.terms.words, term_ids),
+    )
+    return (None, *values, checksum("passages", *values))
+
+
+def _json(value: object) -> str:
+    # The standard library's, for it takes every subclass of str, int and float that metadata may hold.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def check_document(row: StoredDocument, where: str) -> None:
+    """Raise CorruptStore, naming the document, unless the row is as it was written."""
+    if checksum("documents", *row[:-1]) != row.checksum:
+        damaged("documents", f"document {shown(row.id)}", where)
+
+
+def check_text(row: StoredDocument, text: bytes | None, stored: bytes | None, where: str) -> bytes:
+    """The text of a document, or CorruptStore unless it is as it was written."""
+    if text is None or checksum("texts", row.doc, text) != stored:
+        damaged("texts", f"the text of document {shown(row.id)}", where)
+    return text
+
+
+def check_passage(row: StoredPassage, where: str) -> None:
+    """Raise CorruptStore, naming the passage, unless the row is as it was written."""
+    if checksum("passages", *row[1:-1]) != row.checksum:
+        damaged("passages", f"passage {short(row.id)} (row {row.passage})", where)
+
+
+def to_document(row: StoredDocument, text: bytes) -> Document:
+    """The document of checked rows."""
+    return Document(
+        id=row.id.decode(),
+        text=text.decode(),
+        uri=row.uri.decode(),
+        title=row.title.decode(),
+        metadata=metadata_of(row),
+        media_type=row.media_type.decode(),
+        language=_optional(row.language),
+    )
+
+
+def to_passage(row: StoredPassage, document: Document, where: str) -> Passage:
+    """The passage of checked rows; its text is the slice of the document's.
+
+    Raises:
+        CorruptStore: the slice is not the text that was indexed.
+    """
+    text = document.text[row.start : row.stop]
+    if text_hash(text) != row.text_hash:
+        why = "the document's text no longer holds what was indexed"
+        damaged("passages", f"passage {short(row.id)} of document {document.id!r}", where, why)
+    return Passage(
+        id=row.id.decode(),
+        document_id=document.id,
+        ordinal=row.ordinal,
+        text=text,
+        start=row.start,
+        end=row.stop,
+        heading=tuple(msgspec.json.decode(row.heading)),
+        page=row.page,
+        uri=document.uri,
+        title=document.title,
+        metadata=document.metadata,
+        content_hash=row.text_hash.hex()[:12],
+        language=_optional(row.language),
+        context=row.context.decode(),
+        flags=tuple(msgspec.json.decode(row.flags)),
+    )
+
+
+def metadata_of(row: StoredDocument) -> Metadata:
+    """The metadata of a checked row."""
+    values: dict[str, Scalar | list[Scalar]] = msgspec.json.decode(row.metadata)
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+
+
+def _optional(text: bytes | None) -> str | None:
+    return None if text is None else text.decode()
+
+
+def short(passage_id: object) -> str:
+    """A passage id as people see it: its first 12 characters."""
+    return shown(passage_id)[1:13]
+
+
+def shown(value: object) -> str:
+    """A stored text for a message, whatever its bytes have become."""
+    return repr(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
+
+
+def damaged(table: str, what: str, where: str, why: str = "its bytes do not fit its checksum") -> NoReturn:
+    """Raise CorruptStore for one row."""
+    raise CorruptStore(
+        f"{what} is damaged",
+        where=f"{where}, table {table}",
+        why=why,
+        fix="remove that document and index it again, or index everything again into an empty folder",
+    )

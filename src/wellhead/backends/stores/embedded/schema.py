@@ -1,0 +1,140 @@
+"""The tables of `wellhead.sqlite`, their rows by name, and the format number."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from wellhead.errors import CorruptStore, StaleIndex
+
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT",
+    "StoredDocument",
+    "StoredPassage",
+    "check_schema",
+    "create_schema",
+    "is_empty",
+]
+
+APPLICATION_ID = 0x57454C4C  # "WELL", in the file's header: tells our files from other programs'
+FORMAT = 1
+
+# documents.passages and scopes say how many rows there should be: a checksum cannot notice a row that is gone.
+# Texts stand apart, so that reading the metadata of a scope does not read its texts.
+# vectors has a rowid: without one, a vector of 1 kB would need a 4 kB overflow page of its own.
+_TABLES = (
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE scopes (
+        scope TEXT PRIMARY KEY, documents INTEGER NOT NULL, passages INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE documents (
+        doc INTEGER PRIMARY KEY, scope TEXT NOT NULL, id TEXT NOT NULL, origin TEXT NOT NULL, uri TEXT NOT NULL,
+        title TEXT NOT NULL, media_type TEXT NOT NULL, language TEXT, metadata TEXT NOT NULL, digest BLOB NOT NULL,
+        incomplete INTEGER NOT NULL, passages INTEGER NOT NULL, checksum BLOB NOT NULL, UNIQUE (scope, id)
+    )""",
+    "CREATE INDEX documents_by_id ON documents (id)",
+    """CREATE TABLE texts (
+        doc INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE, checksum BLOB NOT NULL, text TEXT NOT NULL
+    )""",
+    """CREATE TABLE passages (
+        passage INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+        doc INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal INTEGER NOT NULL,
+        start INTEGER NOT NULL, stop INTEGER NOT NULL, heading TEXT NOT NULL, page INTEGER, context TEXT NOT NULL,
+        flags TEXT NOT NULL, language TEXT, text_hash BLOB NOT NULL, digest BLOB NOT NULL, vector_key BLOB,
+        stems BLOB NOT NULL, words BLOB NOT NULL, checksum BLOB NOT NULL, UNIQUE (doc, ordinal)
+    )""",
+    "CREATE INDEX passages_by_vector ON passages (vector_key) WHERE vector_key IS NOT NULL",
+    "CREATE TABLE terms (term INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, checksum BLOB NOT NULL)",
+    "CREATE TABLE vectors (key BLOB PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL)",
+)
+
+
+class StoredDocument(NamedTuple):
+    """A row of `documents`, in the order of its columns; text as UTF-8 bytes."""
+
+    doc: int
+    scope: bytes
+    id: bytes
+    origin: bytes
+    uri: bytes
+    title: bytes
+    media_type: bytes
+    language: bytes | None
+    metadata: bytes
+    digest: bytes
+    incomplete: int
+    passages: int
+    checksum: bytes
+
+
+class StoredPassage(NamedTuple):
+    """A row of `passages`, in the order of its columns; text as UTF-8 bytes.
+
+    `stems` and `words` are int32 pairs (term, count); `vector_key` is None for a passage without a vector.
+    """
+
+    passage: int | None
+    id: bytes
+    doc: int
+    ordinal: int
+    start: int
+    stop: int
+    heading: bytes
+    page: int | None
+    context: bytes
+    flags: bytes
+    language: bytes | None
+    text_hash: bytes
+    digest: bytes
+    vector_key: bytes | None
+    stems: bytes
+    words: bytes
+    checksum: bytes
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether the database holds no tables yet."""
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Create the tables, inside the caller's transaction."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def check_schema(connection: sqlite3.Connection, where: str) -> None:
+    """Refuse a database that is not ours, or not of this format.
+
+    Raises:
+        CorruptStore: another program's database, or tables that Wellhead did not write.
+        StaleIndex: a format newer than this version of Wellhead knows.
+    """
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID:
+        raise CorruptStore(
+            "this database is not a Wellhead index",
+            where=where,
+            why=f"its header names application {application:#x}, not {APPLICATION_ID:#x}",
+            fix="choose another folder for the index; the file was left as it is",
+        )
+    if number > FORMAT:
+        raise StaleIndex(
+            f"the index has format {number}, newer than this Wellhead reads",
+            where=where,
+            why=f"this version reads formats up to {FORMAT}",
+            fix="upgrade: pip install -U wellhead",
+        )
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+    if number < FORMAT or {sql for (sql,) in found} != {sql.encode() for sql in _TABLES}:
+        raise CorruptStore(
+            "the tables of the index are not those that Wellhead writes",
+            where=where,
+            why=f"format {number}, but other tables, indexes or triggers than that format has",
+            fix="index the documents again into an empty folder",
+        )

@@ -1,0 +1,154 @@
+"""`wellhead index`: folders become a searchable index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wellhead.doors.cli.options import PATH, TEXT, json_option, scope_option
+from wellhead.doors.cli.output import next_command, put, put_json, say, warn
+from wellhead.doors.cli.progress import progress
+from wellhead.errors import IngestStopped, UsageError
+
+if TYPE_CHECKING:
+    from wellhead.index import Index
+    from wellhead.records import SyncReport
+
+__all__ = ["index"]
+
+PARTIAL = 8
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--into",
+    "--index",
+    "into",
+    type=PATH,
+    default="kb",
+    envvar="WELLHEAD_INDEX",
+    show_default=True,
+    show_envvar=True,
+    help="The index folder; made where it does not exist.",
+)
+@click.option("--include", type=TEXT, multiple=True, metavar="PATTERN", help="Only files that match (as .gitignore).")
+@click.option("--exclude", type=TEXT, multiple=True, metavar="PATTERN", help="No files that match (as .gitignore).")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@click.option("--no-prune", is_flag=True, help="Keep documents whose file is gone.")
+@click.option("--prefix", type=TEXT, default="", help="Put before every document id (guides/).")
+@click.option("--embedder", type=TEXT, default=None, metavar="NAME", help="What embeds (static).")
+@click.option("--chunker", type=TEXT, default=None, metavar="NAME", help="What chunks (structure, fixed, paragraph).")
+@click.option(
+    "--date-key", "date_keys", type=TEXT, multiple=True, metavar="KEY", help="Metadata under KEY holds dates."
+)
+@scope_option
+@json_option
+def index(paths: tuple[str, ...], into: str, dry_run: bool, as_json: bool, **options: Any) -> int:
+    """Index folders: new, changed and gone files."""
+    check_paths(paths, into)
+    reports: dict[str, SyncReport] = {}
+    with _open(into, dry_run, options) as opened:
+        for path in paths:
+            reports[path], stopped = _sync(opened, path, dry_run, options)
+            if stopped:
+                say(("error: ", "error"), str(stopped))
+                break
+    if as_json:
+        put_json(_plain(into, reports))
+    else:
+        _tell(into, reports)
+    return 0 if all(report.complete for report in reports.values()) else PARTIAL
+
+
+def check_paths(paths: Sequence[str], into: str) -> None:
+    """Refuse paths that are missing, given twice, within one another, or within the index.
+
+    Raises:
+        UsageError: says which.
+    """
+    target = Path(into).resolve()
+    seen: dict[Path, str] = {}
+    for given in paths:
+        path = Path(given).resolve()
+        if not path.exists():
+            raise UsageError(f"{given!r} does not exist", where=str(path), fix="check the path; a folder or a file")
+        if path == target or target in path.parents:
+            raise UsageError(
+                f"{given!r} lies inside the index",
+                where=str(target),
+                why="an index does not index itself",
+                fix="name the folder with your documents, or another index with --into",
+            )
+        for other, name in seen.items():
+            if path == other or other in path.parents or path in other.parents:
+                what = "is given twice" if path == other else f"and {name!r} lie in one another"
+                raise UsageError(
+                    f"{given!r} {what}", why="its files would be indexed twice", fix="name the outer one, once"
+                )
+        seen[path] = given
+
+
+def _open(into: str, dry_run: bool, options: Mapping[str, Any]) -> Index:
+    from wellhead.index import Index
+
+    scope = options["scope"]
+    # A dry run writes nothing, not even an empty index.
+    place = ":memory:" if dry_run and not Path(into).exists() else into
+    opened = Index.open(
+        place,
+        scope_key=next(iter(scope), None),
+        embedder=options["embedder"],
+        chunker=options["chunker"],
+        date_keys=options["date_keys"] or None,
+    )
+    return opened.scoped(**scope) if scope else opened
+
+
+def _sync(
+    opened: Index, path: str, dry_run: bool, options: Mapping[str, Any]
+) -> tuple[SyncReport, IngestStopped | None]:
+    """The report, and what stopped the run early (the report then tells what was done before)."""
+    with progress() as show:
+        try:
+            report = opened.sync(
+                path,
+                include=options["include"],
+                exclude=options["exclude"],
+                prune=not options["no_prune"],
+                prefix=options["prefix"],
+                dry_run=dry_run,
+                progress=show,
+            )
+        except IngestStopped as stopped:
+            if stopped.report is None:
+                raise
+            return stopped.report, stopped
+    return report, None
+
+
+def _plain(into: str, reports: Mapping[str, SyncReport]) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "index": into,
+        "complete": all(report.complete for report in reports.values()),
+        "reports": [{"path": path, **report.to_dict()} for path, report in reports.items()],
+    }
+
+
+def _tell(into: str, reports: Mapping[str, SyncReport]) -> None:
+    for path, report in reports.items():
+        if len(reports) > 1:
+            put((f"{path}:", "strong"))
+        put(str(report))
+        if not report.read:
+            warn(f"no document was read under {path!r}", fix="check --include, --exclude and .gitignore")
+    if any(not report.complete for report in reports.values()):
+        warn("not everything is searchable", why="the report names what was left", fix="mend that and run it again")
+    if any(report.dry_run for report in reports.values()):
+        say("nothing was written (--dry-run)")
+    elif any(report.read for report in reports.values()):
+        next_command("search", "your question", "--index", into)

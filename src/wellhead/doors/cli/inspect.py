@@ -1,0 +1,224 @@
+"""What an index holds: `show`, `ls`, `rm`, `stats`, `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from wellhead.doors.cli.handle import find_passage, open_index, unknown_document
+from wellhead.doors.cli.options import TEXT, index_option, json_option, scope_option
+from wellhead.doors.cli.output import command, next_command, one_line, put, put_json, put_table, say
+from wellhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from wellhead.index import Index
+    from wellhead.records import Document, IndexStats, Passage
+
+__all__ = ["ls", "rm", "show", "stats", "verify"]
+
+FOUND_DAMAGE = 4
+HEX = frozenset("0123456789abcdef")
+SHORTEST_PREFIX = 6
+
+
+@click.command()
+@click.argument("given", metavar="ID", type=TEXT)
+@index_option
+@scope_option
+@json_option
+def show(given: str, index: str, scope: dict[str, str], as_json: bool) -> int:
+    """Show a document or a passage.
+
+    ID is a document's, or the first six or more characters of a passage's.
+    """
+    with open_index(index, scope) as opened:
+        document = opened.get(given)
+        if document is not None:
+            _show_document(document, opened.passages(given), as_json)
+        elif len(given) >= SHORTEST_PREFIX and set(given.lower()) <= HEX:
+            _show_passage(find_passage(opened, given), as_json)
+        else:
+            raise unknown_document(opened, given)
+    return 0
+
+
+@click.command()
+@index_option
+@scope_option
+@json_option
+def ls(index: str, scope: dict[str, str], as_json: bool) -> int:
+    """List the documents: id, passages, title."""
+    with open_index(index, scope) as opened:
+        rows = [(item.id, len(opened.passages(item.id)), item.title) for item in opened.documents()]
+    if as_json:
+        listed = [{"id": name, "passages": count, "title": title} for name, count, title in rows]
+        put_json({"schema": 1, "documents": listed})
+        return 0
+    put_table(("id", "passages", "title"), rows)
+    if not rows:
+        say("the index holds no documents")
+        next_command("index", "PATH", "--into", index)
+    return 0
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", nargs=-1, type=TEXT)
+@click.option("--all", "everything", is_flag=True, help="Remove every document; needs --yes.")
+@click.option("--yes", is_flag=True, help="Yes, every document.")
+@index_option
+@scope_option
+@json_option
+def rm(ids: tuple[str, ...], everything: bool, yes: bool, index: str, scope: dict[str, str], as_json: bool) -> int:
+    """Remove documents by id.
+
+    Where one id is unknown, nothing is removed.
+    """
+    _check_removal(ids, everything, yes)
+    with open_index(index, scope, write=True) as opened:
+        doomed = [item.id for item in opened.documents()] if everything else _known(opened, ids)
+        removed = opened.remove(doomed)
+    if as_json:
+        put_json({"schema": 1, "removed": removed, "ids": doomed})
+        return 0
+    if ids:
+        for name in doomed:
+            put(f"removed {one_line(name)}")
+    else:
+        put(f"removed all {removed} documents")
+    say("a document whose file still exists comes back with the next wellhead index of its folder")
+    return 0
+
+
+@click.command()
+@index_option
+@scope_option
+@json_option
+def stats(index: str, scope: dict[str, str], as_json: bool) -> int:
+    """Count what the index holds."""
+    with open_index(index, scope) as opened:
+        counted = opened.stats()
+    if as_json:
+        put_json(counted.to_dict())
+        return 0
+    _tell_stats(counted)
+    if not counted.documents:
+        next_command("index", "PATH", "--into", index)
+    return 0
+
+
+@click.command()
+@index_option
+@json_option
+def verify(index: str, as_json: bool) -> int:
+    """Check every checksum and reference.
+
+    Exits with 4 where something is wrong, and says how to mend it.
+    """
+    with open_index(index, {}) as opened:
+        report = opened.verify()
+    if as_json:
+        put_json(report.to_dict())
+    else:
+        counted = f"checked {report.documents} documents, {report.passages} passages, {report.vectors} vectors"
+        put(f"{counted}: {'ok' if report.ok else f'{len(report.findings)} findings'}")
+        for finding in report.findings:
+            put((f"{finding.kind}: ", "error"), f"{finding.where}\n  why: {finding.why}\n  mend: {finding.fix}")
+    return 0 if report.ok else FOUND_DAMAGE
+
+
+def _check_removal(ids: tuple[str, ...], everything: bool, yes: bool) -> None:
+    if everything and ids:
+        raise UsageError("rm takes ids or --all, not both", fix="drop one of them")
+    if everything and not yes:
+        raise UsageError("--all removes every document", fix="add --yes when that is what you want")
+    if not everything and not ids:
+        raise UsageError("rm needs the id of a document", fix=f"{command('ls')} lists the ids")
+
+
+def _known(opened: Index, ids: tuple[str, ...]) -> list[str]:
+    wanted = list(dict.fromkeys(ids))
+    for name in wanted:
+        if opened.get(name) is None:
+            raise unknown_document(opened, name)
+    return wanted
+
+
+def _show_document(document: Document, passages: list[Passage], as_json: bool) -> None:
+    if as_json:
+        listed = [_plain_passage(passage) for passage in passages]
+        put_json({"schema": 1, "document": _plain(document), "passages": listed})
+        return
+    _put_fields(
+        {
+            "document": document.id,
+            "title": document.title,
+            "uri": document.uri,
+            "metadata": _pairs(document.metadata),
+            "language": document.language,
+            "passages": ", ".join(passage.id[:12] for passage in passages) or "none",
+        }
+    )
+    put("")
+    put(document.text)
+
+
+def _show_passage(passage: Passage, as_json: bool) -> None:
+    if as_json:
+        put_json({"schema": 1, "passage": _plain_passage(passage)})
+        return
+    _put_fields(
+        {
+            "passage": passage.id,
+            "citation": passage.citation,
+            "document": passage.document_id,
+            "heading": " > ".join(passage.heading),
+            "characters": f"{passage.start} to {passage.end}",
+            "metadata": _pairs(passage.metadata),
+            "language": passage.language,
+            "flags": ", ".join(passage.flags),
+            "context": passage.context,
+        }
+    )
+    put("")
+    put(passage.text)
+
+
+def _plain(record: Document | Passage) -> dict[str, object]:
+    import msgspec
+
+    plain: dict[str, object] = msgspec.to_builtins(record)
+    return plain
+
+
+def _plain_passage(passage: Passage) -> dict[str, object]:
+    return {**_plain(passage), "citation": passage.citation}
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items())
+
+
+def _put_fields(fields: Mapping[str, object]) -> None:
+    width = max(map(len, fields)) + 1
+    for name, value in fields.items():
+        if value not in (None, ""):
+            put((f"{name + ':':<{width}} ", "dim"), one_line(str(value)))
+
+
+def _tell_stats(counted: IndexStats) -> None:
+    _put_fields(
+        {
+            "documents": counted.documents,
+            "passages": counted.passages,
+            "with vectors": counted.with_vectors,
+            "incomplete": counted.incomplete,
+            "vectors": counted.vectors,
+            "bytes on disk": f"{counted.bytes:,}",
+            "languages": _pairs({name or "(none)": count for name, count in counted.languages.items()}),
+            "areas": _pairs({name or "(none)": count for name, count in counted.areas.items()}),
+            "index version": counted.index_version,
+            **{f"made with {name}": value for name, value in counted.fingerprint.items()},
+        }
+    )

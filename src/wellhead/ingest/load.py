@@ -1,0 +1,374 @@
+"""Documents become passages, passages become rows, rows are written: in batches, each one transaction.
+
+What is unchanged costs a hash. What changed is chunked and analysed again, and only texts that have no vector yet are
+embedded. A run that is stopped, for whatever reason, keeps its finished batches; the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+import numpy as np
+
+from wellhead.analyze import analyze, detect
+from wellhead.errors import ConfigError, DocumentError, IngestStopped
+from wellhead.events import Sink, emit
+from wellhead.ingest.chunk import Chunker, Slice
+from wellhead.ports import DocumentState, Embedder, Store, Tokenized
+from wellhead.records import Document, DocumentRow, Passage, PassageRow, Refusal, SyncReport
+
+if TYPE_CHECKING:
+    from wellhead.ports import FloatArray
+
+__all__ = ["Incoming", "Progress", "Recipe", "load", "passages_of", "unit", "vector_key"]
+
+# A batch ends at whichever comes first.
+_BATCH_DOCUMENTS = 64
+_BATCH_CHARACTERS = 400_000
+_EMBED_AT_ONCE = 64
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """A document on its way in: under which scope, and from which folder ("" for a program)."""
+
+    document: Document
+    scope: str
+    origin: str
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """How rows are made. The names are part of the fingerprint of what is stored.
+
+    Args:
+        chunk: cuts a document; chunker: its name with its settings.
+        embedder: makes the vectors; model: its name, revision and dimensions.
+        analyzer: name of the analyzer; languages: among which a document's language is detected.
+    """
+
+    chunk: Chunker
+    chunker: str
+    embedder: Embedder
+    model: str
+    analyzer: str
+    languages: tuple[str, ...]
+
+
+def load(
+    incoming: Iterable[Incoming | Refusal],
+    store: Store,
+    recipe: Recipe,
+    *,
+    dry_run: bool = False,
+    total: int = 0,
+    progress: Progress | None = None,
+    sinks: Sequence[Sink] = (),
+) -> SyncReport:
+    """Write what is new or changed; refusals in the stream are reported, the run goes on.
+
+    Raises:
+        IngestStopped: the embedder failed; its `report` says what was written before.
+        StoreError: the disk failed; nothing of the failing batch is visible.
+    """
+    run = _Run(store, recipe, dry_run)
+    done = 0
+    for batch in _batches(incoming):
+        run.take(batch)
+        done += len(batch)
+        last = batch[-1]
+        if progress is not None:
+            progress(done, max(total, done), last.id if isinstance(last, Refusal) else last.document.id)
+        emit(sinks, "ingest.batch", done=done, total=total, passages=run.report.passages, embedded=run.report.embedded)
+    return run.report
+
+
+def _batches(incoming: Iterable[Incoming | Refusal]) -> Iterator[list[Incoming | Refusal]]:
+    batch: list[Incoming | Refusal] = []
+    size = 0
+    for item in incoming:
+        batch.append(item)
+        size += len(item.document.text) if isinstance(item, Incoming) else 0
+        if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Changed(msgspec.Struct, frozen=True):
+    """A document that has to be written, with its rows."""
+
+    item: Incoming
+    digest: bytes
+    rows: tuple[PassageRow, ...]
+
+
+class _Run:
+    """One ingest: what was seen so far, and the report as it grows."""
+
+    def __init__(self, store: Store, recipe: Recipe, dry_run: bool) -> None:
+        self.report = SyncReport(dry_run=dry_run)
+        self._store = store
+        self._recipe = recipe
+        self._states: dict[str, dict[str, DocumentState]] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def take(self, batch: Sequence[Incoming | Refusal]) -> None:
+        changed: list[_Changed] = []
+        for item in batch:
+            if isinstance(item, Refusal):
+                self._refuse(item)
+            elif (refusal := self._collision(item)) is not None:
+                self._refuse(refusal)
+            elif (made := self._made(item)) is not None:
+                changed.append(made)
+        if changed:
+            self._write(changed)
+
+    def _made(self, item: Incoming) -> _Changed | None:
+        """The document with its rows; None when it is unchanged, or cannot be taken."""
+        digest = _document_digest(item.document, self._recipe)
+        state = self._state(item)
+        if state is not None and state.digest == digest and not state.incomplete:
+            self._add(read=1, unchanged=1)
+            return None
+        try:
+            return _Changed(item, digest, _rows(item.document, item.scope, self._recipe))
+        except DocumentError as error:
+            self._refuse(Refusal(id=item.document.id, reason=error.what))
+            return None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._add(refused=(refusal,))
+
+    def _collision(self, item: Incoming) -> Refusal | None:
+        """Two documents of one id would overwrite one another: neither silently wins."""
+        key = (item.scope, item.document.id)
+        if key in self._seen:
+            return Refusal(id=item.document.id, reason="another document of this run has the same id")
+        self._seen.add(key)
+        state = self._state(item)
+        if item.origin and state is not None and state.origin != item.origin:
+            owner = f"the folder {state.origin!r}" if state.origin else "a program that added it"
+            return Refusal(
+                id=item.document.id,
+                reason=f"this id already belongs to {owner}; give this folder's documents a prefix of their own",
+            )
+        return None
+
+    def _state(self, item: Incoming) -> DocumentState | None:
+        if item.scope not in self._states:
+            self._states[item.scope] = self._store.states(item.scope)
+        return self._states[item.scope].get(item.document.id)
+
+    def _write(self, changed: Sequence[_Changed]) -> None:
+        texts = {row.vector_key: row.passage.embedded_text for one in changed for row in one.rows}
+        known = self._store.known_vectors(list(texts))
+        missing = {key: text for key, text in texts.items() if key not in known}
+        if self.report.dry_run:
+            self._count(changed, sum(len(one.rows) for one in changed), len(missing))
+            return
+        vectors, failed = self._embed(missing)
+        documents = [self._document(one, failed) for one in changed]
+        self._store.put(documents, vectors)
+        self._count(changed, sum(len(row.passages) for row in documents), len(vectors))
+        self._add(
+            failed=tuple(_failure(row, failed) for one in changed for row in one.rows if row.vector_key in failed)
+        )
+
+    def _count(self, changed: Sequence[_Changed], passages: int, embedded: int) -> None:
+        added = sum(self._state(one.item) is None for one in changed)
+        self._add(read=len(changed), added=added, updated=len(changed) - added)
+        self._add(passages=passages, embedded=embedded, reused=passages - embedded)
+
+    def _document(self, one: _Changed, failed: Mapping[bytes, str]) -> DocumentRow:
+        kept = tuple(row for row in one.rows if row.vector_key not in failed)
+        return DocumentRow(
+            scope=one.item.scope,
+            document=one.item.document,
+            origin=one.item.origin or self._origin(one.item),
+            digest=one.digest,
+            incomplete=len(kept) < len(one.rows),
+            passages=kept,
+        )
+
+    def _origin(self, item: Incoming) -> str:
+        state = self._state(item)
+        return state.origin if state is not None else ""
+
+    def _embed(self, missing: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+        try:
+            return _embed(missing, self._recipe)
+        except Exception as error:  # an embedder is anyone's code; the cause stays chained
+            raise self._stopped(error) from error
+
+    def _stopped(self, error: Exception) -> Exception:
+        if isinstance(error, ConfigError):
+            return error
+        report = self.report
+        self.report = msgspec.structs.replace(report, stopped=f"the embedder failed with {type(error).__name__}")
+        return IngestStopped(
+            "the embedder failed, so the ingest stopped",
+            where=self._recipe.model,
+            why=f"{type(error).__name__}: {error}",
+            fix="run it again when the embedder works: what was written is kept and not embedded twice",
+            report=self.report,
+        )
+
+    def _add(self, **counts: int | tuple[Refusal, ...]) -> None:
+        grown = {name: getattr(self.report, name) + count for name, count in counts.items()}
+        self.report = msgspec.structs.replace(self.report, **grown)
+
+
+def _failure(row: PassageRow, failed: Mapping[bytes, str]) -> Refusal:
+    return Refusal(id=f"{row.passage.document_id}#{row.passage.ordinal}", reason=failed[row.vector_key])
+
+
+def _embed(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    """Vectors by key, and why some texts have none."""
+    vectors: dict[bytes, FloatArray] = {}
+    failed: dict[bytes, str] = {}
+    fitting = dict(missing)
+    if isinstance(recipe.embedder, Tokenized) and recipe.embedder.window is not None:
+        window = recipe.embedder.window
+        for key, text in missing.items():
+            tokens = len(recipe.embedder.token_starts(text))
+            if tokens > window:
+                failed[key] = f"{tokens} tokens with its title and headings, and the model reads {window}"
+                del fitting[key]
+    keys = list(fitting)
+    for start in range(0, len(keys), _EMBED_AT_ONCE):
+        some = keys[start : start + _EMBED_AT_ONCE]
+        made = _checked(recipe.embedder.embed_documents([fitting[key] for key in some]), len(some), recipe)
+        for key, vector in zip(some, made, strict=True):
+            scaled = unit(vector)
+            if scaled is None:
+                failed[key] = "the embedder gave a vector of zeros, or one that is not finite"
+            else:
+                vectors[key] = scaled
+    return vectors, failed
+
+
+def _checked(made: object, count: int, recipe: Recipe) -> FloatArray:
+    vectors: FloatArray = np.asarray(made, dtype=np.float32)
+    expected = (count, recipe.embedder.dims)
+    if vectors.shape != expected:
+        raise ConfigError(
+            f"the embedder gave vectors of shape {vectors.shape}, not {expected}",
+            where=recipe.model,
+            why="it declares other dimensions than it gives, or drops texts",
+            fix="correct its `dims`, or make it return one vector a text",
+        )
+    return vectors
+
+
+def unit(vector: FloatArray) -> FloatArray | None:
+    """The vector scaled to unit length; None when it is all zeros or not finite."""
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    scaled: FloatArray = (vector.astype(np.float64) / length).astype(np.float32)
+    return scaled
+
+
+def _rows(document: Document, scope: str, recipe: Recipe) -> tuple[PassageRow, ...]:
+    return tuple(
+        PassageRow(
+            passage=passage,
+            digest=_row_digest(passage),
+            vector_key=vector_key(recipe.model, "document", passage.embedded_text),
+            terms=analyze(passage.embedded_text, passage.language),
+        )
+        for passage in passages_of(document, scope, recipe.chunk, recipe.languages)
+    )
+
+
+def passages_of(document: Document, scope: str, chunk: Chunker, languages: Sequence[str]) -> list[Passage]:
+    """The passages of a document, in order, with their ids.
+
+    Raises:
+        DocumentError: the chunker gave a slice that is none (outside the text, or blank).
+    """
+    language = document.language or detect(document.text, languages)
+    occurrences: Counter[str] = Counter()
+    passages: list[Passage] = []
+    for piece in chunk(document):
+        text = document.text[piece.start : piece.end]
+        if not text.strip() or not 0 <= piece.start < piece.end <= len(document.text):
+            raise DocumentError(
+                f"the chunker gave a blank slice {piece.start}..{piece.end}",
+                where=document.id,
+                fix="a chunker returns slices of the text that hold more than white space",
+            )
+        passages.append(
+            Passage(
+                id=_hash(scope, document.id, text, str(occurrences[text])).hex(),
+                document_id=document.id,
+                ordinal=len(passages),
+                text=text,
+                start=piece.start,
+                end=piece.end,
+                heading=piece.heading,
+                page=piece.page,
+                uri=document.uri,
+                title=document.title,
+                metadata=document.metadata,
+                content_hash=hashlib.sha256(text.encode()).hexdigest()[:12],
+                language=language,
+                context=_context(document, piece, text),
+            )
+        )
+        occurrences[text] += 1
+    return passages
+
+
+def _context(document: Document, piece: Slice, text: str) -> str:
+    """Title, heading path and what the slice itself needs; a heading that opens the slice is not said twice."""
+    opening = text.lstrip().partition("\n")[0].strip("#=*- \t\r")
+    said = dict.fromkeys([document.title.strip(), *(name.strip() for name in piece.heading)])
+    lines = [name for name in said if name and name != opening]
+    return "\n".join([*lines, piece.context] if piece.context else lines)
+
+
+def vector_key(model: str, role: str, text: str) -> bytes:
+    """32 bytes that name the vector of a text: one model, one role, one text, whoever owns it."""
+    return _hash(model, role, text)
+
+
+def _document_digest(document: Document, recipe: Recipe) -> bytes:
+    return _hash(
+        document.id,
+        document.uri,
+        document.title,
+        document.text,
+        document.media_type,
+        document.language or "",
+        _json(document.metadata),
+        recipe.chunker,
+        recipe.model,
+        recipe.analyzer,
+        " ".join(recipe.languages),
+    )
+
+
+def _row_digest(passage: Passage) -> bytes:
+    return _hash(passage.id, _json(passage.metadata), _json(passage.heading), f"{passage.start}:{passage.end}")
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _hash(*parts: str) -> bytes:
+    """SHA-256 over length-prefixed parts, so that no two lists of parts run together."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.digest()

@@ -1,0 +1,152 @@
+"""What a caller may ask of a search, checked before anything runs. A wrong option is an error that says what is right.
+
+A query is data: whatever characters it holds, it is never parsed as a query language.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar, get_args
+
+import msgspec
+
+from wellhead.errors import UsageError
+from wellhead.search.filters import Condition, parse
+
+__all__ = ["LONGEST_QUERY", "MOST_K", "Asked", "Cut", "Fusion", "Mode", "check"]
+
+Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
+Fusion: TypeAlias = Literal["blend", "rrf", "convex"]
+Cut: TypeAlias = Literal["query", "hit", "off"]
+_Choice = TypeVar("_Choice", bound=str)
+
+LONGEST_QUERY = 8_000
+MOST_K = 100
+# The signals that can be cut on, by what is searched.
+_SIGNALS: Mapping[str, tuple[str, ...]] = {
+    "hybrid": ("coverage", "cosine", "probability"),
+    "lexical": ("coverage",),
+    "dense": ("cosine",),
+}
+_CODE = re.compile("[a-z]{2,3}")
+_NOT_TEXT = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a search, checked."""
+
+    query: str
+    k: int
+    mode: Mode
+    fusion: Fusion
+    weight: float | None
+    condition: Condition | None
+    cut: Cut
+    thresholds: Mapping[str, float] | None
+    per_document: int | None
+    max_tokens: int | None
+    language: str | None
+
+
+def check(
+    query: str,
+    *,
+    k: int,
+    filters: Mapping[str, object] | None,
+    mode: str,
+    fusion: str,
+    weight: float | None,
+    cut: str,
+    threshold: float | Mapping[str, float] | None,
+    per_document: int | None,
+    max_tokens: int | None,
+    language: str | None,
+) -> Asked:
+    """The options, or the first thing wrong with them.
+
+    Raises:
+        UsageError: naming the option, what it may be, and what it was.
+    """
+    checked_mode: Mode = _choice("mode", mode, get_args(Mode))
+    return Asked(
+        query=_query(query),
+        k=_whole("k", k, MOST_K),
+        mode=checked_mode,
+        fusion=_choice("fusion", fusion, get_args(Fusion)),
+        weight=None if weight is None else _number("weight", weight, 0.0, 1.0),
+        condition=parse(filters),
+        cut=_choice("cut", cut, get_args(Cut)),
+        thresholds=_thresholds(threshold, checked_mode),
+        per_document=None if per_document is None else _whole("per_document", per_document, None),
+        max_tokens=None if max_tokens is None else _whole("max_tokens", max_tokens, None),
+        language=_language(language),
+    )
+
+
+def _language(code: object) -> str | None:
+    """Any code passes, for a document may have any; a name would silently turn stemming off."""
+    if code is None or (isinstance(code, str) and _CODE.fullmatch(code)):
+        return code
+    raise UsageError("language must be an ISO 639-1 code", why=f"got {code!r}", fix='for example "en" or "de"')
+
+
+def _query(query: object) -> str:
+    if not isinstance(query, str):
+        raise UsageError("a query must be text", why=f"got {type(query).__name__}")
+    if not query.strip():
+        raise UsageError("the query is blank", fix="ask with at least one word")
+    if len(query) > LONGEST_QUERY:
+        raise UsageError(
+            f"the query has {len(query)} characters; {LONGEST_QUERY} are the most",
+            fix="ask a question, not a document",
+        )
+    return query.translate(_NOT_TEXT)
+
+
+def _whole(name: str, value: object, most: int | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        wanted = f"a whole number from 1 to {most}" if most else "a whole number from 1"
+        raise UsageError(f"{name} must be {wanted}", why=f"got {value!r}")
+    return value
+
+
+def _number(name: str, value: object, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise UsageError(f"{name} must be a number from {least:g} to {most:g}", why=f"got {value!r}")
+    return float(value)
+
+
+def _choice(name: str, value: object, known: Sequence[_Choice]) -> _Choice:
+    for choice in known:
+        if value == choice:
+            return choice
+    near = difflib.get_close_matches(str(value), known, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"unknown {name} {value!r}", fix=f"{meant}known: {', '.join(known)}")
+
+
+def _thresholds(threshold: object, mode: Mode) -> Mapping[str, float] | None:
+    if threshold is None:
+        return None
+    if isinstance(threshold, Mapping):
+        wrong = [name for name in threshold if name not in _SIGNALS[mode]]
+        if wrong or not threshold:
+            raise UsageError(
+                f"a threshold in mode {mode!r} names one of {', '.join(_SIGNALS[mode])}",
+                why=f"got {wrong or 'an empty mapping'}",
+            )
+        return {name: _cut(value) for name, value in threshold.items()}
+    if mode == "lexical":
+        raise UsageError(
+            "a plain threshold is a cosine, and mode 'lexical' has none", fix='name the signal: {"coverage": 0.4}'
+        )
+    return {"cosine": _cut(threshold)}
+
+
+def _cut(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise UsageError("a threshold must be a finite number", why=f"got {value!r}")
+    return float(value)

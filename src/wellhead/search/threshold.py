@@ -1,0 +1,96 @@
+"""When is nothing close enough? Two decisions, on named signals, each cut inclusive (`>=`).
+
+1. Once per query: the best evidence of the whole scope decides between `hits` and `no_match`. Any signal at or above
+   its cut vouches for the query, and so does a rare word spelled like a name (`FRY-4012`) that a passage holds exactly.
+2. Every hit carries a verdict on its own signals; hits below are dropped only where the caller asks (`cut="hit"` or an
+   explicit `threshold=`).
+
+The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage))): a logistic regression of "this query can
+be answered" on the best cosine and the best coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from wellhead.records import Signals, Threshold, Verdict
+
+__all__ = ["Cuts", "Decision", "Origin", "decide", "is_rare", "probability", "verdict"]
+
+Origin = Literal["calibrated", "profile", "user"]
+
+# A word is rare when at most this share of the passages, or at least this many, hold it.
+_RARE_SHARE = 0.05
+_RARE_LEAST = 3
+
+
+class Cuts(msgspec.Struct, frozen=True, kw_only=True):
+    """The cuts of one embedder with one analyzer, by the legs that are there.
+
+    Args:
+        hybrid, dense, lexical: signal name -> cut, for searches with both legs, or one alone. A leg without any cut
+            (an embedder that nobody measured) cannot refuse a query.
+        fit: bias, weight of the cosine, weight of the coverage; None without a fit.
+        origin: where they come from.
+    """
+
+    hybrid: Mapping[str, float] = {}
+    dense: Mapping[str, float] = {}
+    lexical: Mapping[str, float] = {}
+    fit: tuple[float, float, float] | None = None
+    origin: Origin = "profile"
+
+    def of(self, legs: Literal["hybrid", "dense", "lexical"]) -> Mapping[str, float]:
+        return {"hybrid": self.hybrid, "dense": self.dense, "lexical": self.lexical}[legs]
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the query is answered at all, the cut that decided, and why in words."""
+
+    answered: bool
+    threshold: Threshold | None
+    reason: str
+
+
+def probability(cuts: Cuts, cosine: float | None, coverage: float | None) -> float | None:
+    """The fitted probability, 0 to 1; None without a fit or without both signals."""
+    if cuts.fit is None or cosine is None or coverage is None:
+        return None
+    bias, by_cosine, by_coverage = cuts.fit
+    # The same as 1 / (1 + exp(-x)), and no x is too large for it.
+    return 0.5 + 0.5 * math.tanh(0.5 * (bias + by_cosine * cosine + by_coverage * coverage))
+
+
+def is_rare(frequency: int, rows: int) -> bool:
+    """Whether a word that `frequency` of `rows` passages hold is rare: at most 5 % of them, or at most 3."""
+    return 0 < frequency <= max(_RARE_LEAST, int(rows * _RARE_SHARE))
+
+
+def decide(evidence: Mapping[str, float], cuts: Mapping[str, float], origin: Origin, rare: str | None) -> Decision:
+    """The first decision: `evidence` holds the best of each signal, `rare` a rare name that some passage holds."""
+    if not cuts:
+        return Decision(answered=True, threshold=None, reason="no signal has a cut")
+    margins = {name: evidence[name] - cut for name, cut in cuts.items() if name in evidence}
+    if not margins:
+        return Decision(answered=True, threshold=None, reason="no signal that has a cut was measured")
+    decisive = max(sorted(margins), key=lambda name: margins[name])
+    threshold = Threshold(signal=decisive, value=cuts[decisive], origin=origin)
+    if margins[decisive] >= 0.0:
+        return Decision(answered=True, threshold=threshold, reason=f"{decisive} at or above its cut")
+    if rare is not None:
+        return Decision(answered=True, threshold=threshold, reason=f"the rare word {rare!r} matches exactly")
+    below = ", ".join(f"best {name} {evidence[name]:.2f} < {cuts[name]:.2f}" for name in sorted(margins))
+    said = {"profile": "profile cut, not calibrated", "calibrated": "calibrated cut", "user": "your threshold"}[origin]
+    return Decision(answered=False, threshold=threshold, reason=f"{below}, no rare word matched ({said})")
+
+
+def verdict(signals: Signals, cuts: Mapping[str, float]) -> Verdict:
+    """The second decision: any signal at or above its cut vouches for the hit; no judged signal, no judgement."""
+    measured = {name: value for name in cuts if (value := getattr(signals, name)) is not None}
+    if not measured:
+        return "unjudged"
+    return "pass" if any(value >= cuts[name] for name, value in measured.items()) else "below"

@@ -1,0 +1,62 @@
+"""JSON as lines that can be found and cited."""
+
+from __future__ import annotations
+
+import pytest
+
+from wellhead.backends.readers.json_text import read_json, read_json_lines
+from wellhead.errors import DocumentError
+
+
+def lines(source: str) -> str:
+    return read_json(source.encode(), "a.json").text
+
+
+@pytest.mark.promise("B53")
+def test_a_list_of_records_becomes_blocks_of_lines() -> None:
+    source = '[{"id": 1, "at": {"city": "Köln", "tags": ["a", 2, null, true]}, "none": null, "e": ""}, {"id": 2}]'
+    assert lines(source) == "id: 1\nat.city: Köln\nat.tags: a, 2, true\n\nid: 2\n"
+
+
+def test_objects_and_scalars() -> None:
+    assert lines('{"a": {"b": [{"c": 1}, {"c": 2}]}}') == "a.b.0.c: 1\na.b.1.c: 2\n"
+    assert lines('["x", 1, false]') == "x\n1\nfalse\n"
+    assert lines('"word"') == "word\n"
+    assert lines("[]") == ""
+
+
+def test_nothing_is_rewritten_or_dropped() -> None:
+    assert lines('{"k": 1, "k": 2}') == "k: 1\nk: 2\n"
+    assert lines('{"v": 1.10, "n": NaN, "i": -Infinity}') == "v: 1.10\nn: NaN\ni: -Infinity\n"
+    assert lines(f'{{"big": {"9" * 5000}}}') == f"big: {'9' * 5000}\n"
+    assert lines(r'{"half": "\ud800", "nul": "a\u0000b"}') == "half: \ufffd\nnul: a\ufffdb\n"
+
+
+def test_long_values_keep_their_lines_but_no_blank_ones() -> None:
+    assert lines(r'[{"t": "one\n\n  two\n"}, {"t": "x"}]') == "t: one\n  two\n\nt: x\n"
+
+
+def test_json_lines() -> None:
+    source = '{"a": "x\u2028y"}\r\n\n{"b": [1, 2]}\n"s"\n'
+    assert read_json_lines(source.encode(), "a.jsonl").text == "a: x\u2028y\n\nb: 1, 2\ns\n"
+
+
+@pytest.mark.promise("B47")
+def test_malformed_json_is_refused_with_its_place() -> None:
+    with pytest.raises(DocumentError) as caught:
+        read_json(b'{\n "a": 1,\n "b" 2}', "bad.json")
+    assert (caught.value.where, caught.value.why[:17]) == ("bad.json", "line 3, column 6:")
+    with pytest.raises(DocumentError) as caught:
+        read_json_lines(b'{"a": 1}\n\n{"a": }\n{"a": 3}\n', "bad.jsonl")
+    assert (caught.value.where, caught.value.why[:17]) == ("bad.jsonl", "line 3, column 7:")
+
+
+@pytest.mark.parametrize("source", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_nesting_without_end_is_refused(source: str) -> None:
+    with pytest.raises(DocumentError, match=r"deeply|malformed"):
+        lines(source)
+
+
+def test_deep_values_are_flattened() -> None:
+    depth = 400
+    assert lines('{"a":' * depth + "1" + "}" * depth) == ".".join("a" * depth) + ": 1\n"

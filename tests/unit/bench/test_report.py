@@ -1,0 +1,124 @@
+"""The table and the JSON of an evaluation."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+
+from wellhead.bench.evaluate import Evaluation, PipelineScores
+from wellhead.bench.report import show, to_dict, to_text
+
+
+def scores(name: str, **changes: object) -> PipelineScores:
+    plain: dict[str, object] = {
+        "name": name,
+        "measures": {"nDCG@10": 0.71234, "R@10": 0.8, "R@100": 0.95, "RR@10": 0.7},
+        "nothing_relevant": ("q1", "q2"),
+        "returned_nothing": (),
+        "p50_ms": 1.234,
+        "p95_ms": 12.5,
+        "no_match": 3,
+        "unanswerable_with_hits": None,
+        "details": {},
+    }
+    return PipelineScores(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+def evaluation(**changes: object) -> Evaluation:
+    plain: dict[str, object] = {
+        "collection": "tiny",
+        "documents": 30,
+        "passages": 70,
+        "queries": 20,
+        "unlabelled": (),
+        "unanswerable": 0,
+        "embedder": "static",
+        "pipelines": (scores("substring", no_match=None), scores("bm25")),
+        "warnings": ("bm25 alone beats blend on nDCG@10: 0.7123 > 0.7000",),
+    }
+    return Evaluation(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_json_has_exactly_its_schema() -> None:
+    plain = to_dict(evaluation())
+    assert json.loads(json.dumps(plain)) == {
+        "schema": 1,
+        "collection": "tiny",
+        "documents": 30,
+        "passages": 70,
+        "queries": 20,
+        "embedder": "static",
+        "pipelines": [
+            {
+                "name": name,
+                "measures": {"nDCG@10": 0.71234, "R@10": 0.8, "R@100": 0.95, "RR@10": 0.7, "nothing_relevant": 2},
+                "p50_ms": 1.234,
+                "p95_ms": 12.5,
+                "no_match": no_match,
+            }
+            for name, no_match in (("substring", None), ("bm25", 3))
+        ],
+        "warnings": ["bm25 alone beats blend on nDCG@10: 0.7123 > 0.7000"],
+    }
+
+
+@pytest.mark.promise("B36")
+def test_queries_that_got_nothing_useful_are_the_first_column() -> None:
+    lines = to_text(evaluation()).splitlines()
+    (heading,) = [line for line in lines if line.startswith("pipeline")]
+    assert heading.split() == [
+        "pipeline", "nothing", "relevant", "nDCG@10", "R@10", "R@100", "RR@10", "p50", "ms", "p95", "ms", "no_match",
+    ]  # fmt: skip
+    (row,) = [line for line in lines if line.startswith("bm25 ")]
+    assert row.split() == ["bm25", "2", "0.7123", "0.8000", "0.9500", "0.7000", "1.23", "12.50", "3"]
+
+
+def test_columns_are_aligned() -> None:
+    lines = to_text(evaluation()).splitlines()
+    heading = next(line for line in lines if line.startswith("pipeline"))
+    row = next(line for line in lines if line.startswith("substring "))
+    assert row.index("0.7123") + len("0.7123") == heading.index("nDCG@10") + len("nDCG@10")
+    assert row.endswith("-")
+
+
+def test_the_table_says_what_was_measured_and_how() -> None:
+    text = to_text(evaluation())
+    assert "tiny: 30 documents, 70 passages, 20 labelled queries; embedder static" in text
+    assert "judged by each document's best passage (per_document=1), rankings with cut off" in text
+    assert "to rank 100" in text
+    assert text.endswith("warning: bm25 alone beats blend on nDCG@10: 0.7123 > 0.7000")
+
+
+def test_unanswerable_queries_get_a_column_where_there_are_any() -> None:
+    assert "unanswerable" not in to_text(evaluation())
+    text = to_text(evaluation(unanswerable=8, pipelines=(scores("bm25", unanswerable_with_hits=2),)))
+    assert "20 labelled queries, 8 unanswerable" in text
+    heading, row = [line for line in text.splitlines() if line.startswith(("pipeline", "bm25"))]
+    assert heading.endswith("unanswerable with hits")
+    assert row.endswith(" 2")
+    assert "substring:" not in text
+
+
+def test_a_file_gets_plain_text() -> None:
+    stream = io.StringIO()
+    show(evaluation(), stream)
+    assert stream.getvalue() == to_text(evaluation()) + "\n"
+
+
+def test_a_terminal_gets_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    show(evaluation(), stream)
+    assert "\x1b[" in stream.getvalue()
+    shown = [line.split() for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines()]
+    plain = [line.split() for line in to_text(evaluation()).splitlines()]
+    assert shown == plain

@@ -1,0 +1,388 @@
+"""Ingest: what is unchanged costs nothing, what is edited costs its own, and what fails is named and tried again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from wellhead.analyze import ANALYZER
+from wellhead.backends.stores.memory import MemoryStore
+from wellhead.errors import BackendError, ConfigError, IngestStopped
+from wellhead.events import Event
+from wellhead.ingest.chunk import Chunker, Slice, structure
+from wellhead.ingest.load import Incoming, Recipe, load, unit, vector_key
+from wellhead.records import Document, Passage, Refusal, SyncReport
+from wellhead.testing.fakes import HashEmbedder
+
+GUIDE = "# Keys\n\nRotate keys monthly.\n\n# Logs\n\nLogs are kept a year.\n\n# Backups\n\nBackups run at night.\n"
+
+
+class Spy(HashEmbedder):
+    """Remembers every text that it was asked to embed; `spoil` says what becomes of a vector."""
+
+    def __init__(self, spoil: Callable[[str, NDArray[np.float32]], NDArray[np.float32]] | None = None) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.spoil = spoil
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += texts
+        made = super().embed_documents(texts)
+        return made if self.spoil is None else np.stack(list(map(self.spoil, texts, made)))
+
+
+class House:
+    """A store with its recipe, and what the embedder saw."""
+
+    def __init__(
+        self, embedder: HashEmbedder | None = None, *, model: str = "hash:16", chunk: Chunker = structure
+    ) -> None:
+        self.store = MemoryStore()
+        self.spy = embedder or Spy()
+        self.recipe = Recipe(
+            chunk=chunk, chunker="structure", embedder=self.spy, model=model, analyzer=ANALYZER, languages=("en",)
+        )
+
+    def load(
+        self, *documents: Document | Refusal, scope: str = "", origin: str = "", dry_run: bool = False
+    ) -> SyncReport:
+        incoming = (
+            one if isinstance(one, Refusal) else Incoming(document=one, scope=scope, origin=origin) for one in documents
+        )
+        return load(incoming, self.store, self.recipe, dry_run=dry_run)
+
+    def embeds(self, *documents: Document) -> list[str]:
+        """What loading these documents asks of the embedder."""
+        assert isinstance(self.spy, Spy)
+        before = len(self.spy.asked)
+        self.load(*documents)
+        return self.spy.asked[before:]
+
+    def passages(self, document_id: str, scope: str = "") -> list[Passage]:
+        view = self.store.view(scope)
+        return view.passages(view.rows_of(document_id))
+
+
+def guide(text: str = GUIDE, **fields: object) -> Document:
+    return Document(id="guide", text=text, media_type="text/markdown", **fields)  # type: ignore[arg-type]
+
+
+# -- what is embedded -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("D24")
+def test_an_unchanged_document_embeds_nothing_and_a_new_one_is_found_beside_it() -> None:
+    house = House()
+    assert len(house.embeds(guide())) == 3
+    assert house.embeds(guide()) == []
+    assert house.embeds(guide(), Document(id="new", text="A word about tokens.")) == ["A word about tokens."]
+    posting = house.store.view("").words.posting("tokens")
+    assert posting is not None
+
+
+@pytest.mark.promise("B30")
+def test_an_edit_embeds_only_the_passages_that_changed() -> None:
+    house = House()
+    house.load(guide())
+    (asked,) = house.embeds(guide(GUIDE.replace("a year", "two years")))
+    assert "two years" in asked
+    assert house.store.counts()[0] == 3, "the vector of the old text is gone"
+
+
+def test_a_report_counts_what_happened() -> None:
+    house = House()
+    first = house.load(guide(), Document(id="other", text="Something else."))
+    assert (first.read, first.added, first.updated, first.unchanged) == (2, 2, 0, 0)
+    assert (first.passages, first.embedded, first.reused) == (4, 4, 0)
+    second = house.load(guide(GUIDE.replace("a year", "two years")), Document(id="other", text="Something else."))
+    assert (second.read, second.added, second.updated, second.unchanged) == (2, 0, 1, 1)
+    assert (second.passages, second.embedded, second.reused) == (3, 1, 2)
+    assert second.complete
+
+
+def test_an_edit_of_the_metadata_alone_is_seen_and_embeds_nothing() -> None:
+    house = House()
+    house.load(guide(metadata={"team": "a"}))
+    assert house.embeds(guide(metadata={"team": "b"})) == []
+    assert {passage.metadata["team"] for passage in house.passages("guide")} == {"b"}
+    assert house.embeds(guide(metadata={"team": True})) == []
+    assert {passage.metadata["team"] for passage in house.passages("guide")} == {True}
+
+
+@pytest.mark.promise("D29")
+def test_title_and_headings_are_embedded_and_searched_and_metadata_is_not() -> None:
+    house = House()
+    asked = house.embeds(
+        guide(title="Handbook", metadata={"label": "topsecret", "team": "blue"}, uri="https://x.test/y")
+    )
+    assert asked[0].startswith("Handbook\n")
+    assert all("Handbook" in text for text in asked)
+    assert "Logs" in asked[1]
+    assert not any(word in text for text in asked for word in ("topsecret", "blue", "x.test"))
+    words = house.store.view("").words
+    assert words.posting("handbook") is not None
+    assert words.posting("topsecret") is None
+
+
+def test_another_title_or_heading_is_embedded_again() -> None:
+    house = House()
+    house.load(guide(title="Handbook"))
+    assert len(house.embeds(guide(title="Manual"))) == 3
+    assert len(house.embeds(guide(GUIDE.replace("# Logs", "# Journals"), title="Manual"))) == 1
+
+
+def test_equal_texts_share_one_vector_and_keep_every_place() -> None:
+    house = House()
+    report = house.load(*(Document(id=f"d{n}", text="The same words.", uri=f"https://x.test/{n}") for n in range(4)))
+    assert (report.passages, report.embedded, report.reused) == (4, 1, 3)
+    assert house.store.counts()[0] == 1
+    assert {house.passages(f"d{n}")[0].uri for n in range(4)} == {f"https://x.test/{n}" for n in range(4)}
+    assert house.embeds(Document(id="d9", text="The same words.")) == []
+
+
+def test_a_dry_run_says_what_would_be_and_writes_nothing() -> None:
+    house = House()
+    house.load(Document(id="d", text="old"))
+    report = house.load(guide(), Document(id="d", text="old"), Document(id="e", text="old"), dry_run=True)
+    assert (report.read, report.added, report.unchanged, report.passages, report.embedded) == (3, 2, 1, 4, 3)
+    assert report.dry_run
+    assert set(house.store.states("")) == {"d"}
+
+
+# -- ids --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("B29")
+@pytest.mark.promise("D25")
+@pytest.mark.promise("D26")
+def test_an_id_survives_edits_elsewhere_and_tells_the_document_and_whether_the_text_changed() -> None:
+    house = House()
+    house.load(guide())
+    before = {passage.heading[-1]: passage for passage in house.passages("guide")}
+    house.load(guide("# Preface\n\nRead this first.\n\n" + GUIDE.replace("a year", "two years")))
+    after = {passage.heading[-1]: passage for passage in house.passages("guide")}
+    for heading in ("Keys", "Backups"):
+        assert after[heading].id == before[heading].id
+        assert after[heading].content_hash == before[heading].content_hash
+        assert after[heading].ordinal == before[heading].ordinal + 1
+    assert after["Logs"].id != before["Logs"].id
+    assert after["Logs"].content_hash != before["Logs"].content_hash
+    for passage in after.values():
+        assert passage.document_id == "guide"
+        assert passage.content_hash == hashlib.sha256(passage.text.encode()).hexdigest()[:12]
+
+
+def test_the_same_text_twice_in_one_document_has_two_ids() -> None:
+    house = House(chunk=lambda document: [Slice(start=0, end=4), Slice(start=5, end=9)])
+    house.load(Document(id="d", text="same same"))
+    first, second = house.passages("d")
+    assert first.id != second.id
+    assert first.content_hash == second.content_hash
+
+
+def test_the_same_text_in_two_documents_or_scopes_has_two_ids() -> None:
+    house = House()
+    house.load(Document(id="a", text="same"), Document(id="b", text="same"))
+    house.load(Document(id="a", text="same"), scope="acme")
+    ids = {house.passages("a")[0].id, house.passages("b")[0].id, house.passages("a", "acme")[0].id}
+    assert len(ids) == 3
+    assert all(len(name) == 64 for name in ids)
+
+
+parts = st.lists(st.text(max_size=6), min_size=3, max_size=3)
+
+
+@given(parts, parts)
+@settings(max_examples=80)
+def test_no_two_vectors_share_a_key(one: list[str], other: list[str]) -> None:
+    assert (vector_key(*one) == vector_key(*other)) == (one == other)
+
+
+def test_a_key_does_not_run_its_parts_together() -> None:
+    assert vector_key("m", "document", "ab") != vector_key("m", "documenta", "b")
+    assert vector_key("m:16", "document", "a") != vector_key("m:1", "6document", "a")
+    assert vector_key("m", "document", "a") != vector_key("m", "query", "a")
+
+
+@pytest.mark.promise("D27")
+def test_another_model_is_another_vector_and_another_document_to_write() -> None:
+    house = House()
+    house.load(guide())
+    other = House(house.spy, model="hash@2:16")
+    other.store = house.store
+    assert len(other.embeds(guide())) == 3
+    assert other.embeds(guide()) == []
+
+
+# -- what fails -------------------------------------------------------------------------------------------------------
+
+
+SPOILT = {"nan": np.nan, "inf": np.inf, "zeros": 0.0}
+
+
+@pytest.mark.parametrize("kind", SPOILT)
+def test_a_vector_that_is_none_leaves_its_passage_out_until_the_next_run(kind: str) -> None:
+    spy = Spy(lambda text, vector: vector * 0 + SPOILT[kind] if "Logs" in text else vector)
+    house = House(spy)
+    report = house.load(guide(), Document(id="other", text="Something else."))
+    assert [passage.ordinal for passage in house.passages("guide")] == [0, 2]
+    assert [(refusal.id, "zeros" in refusal.reason) for refusal in report.failed] == [("guide#1", True)]
+    assert not report.complete
+    assert house.store.states("")["guide"].incomplete
+    assert len(house.passages("other")) == 1
+    spy.spoil = None
+    assert [text.count("Logs") > 0 for text in house.embeds(guide())] == [True]
+    assert len(house.passages("guide")) == 3
+    assert not house.store.states("")["guide"].incomplete
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-3, 1e3, 3e38])
+def test_vectors_of_any_length_are_scaled_to_unit_length(scale: float) -> None:
+    scaled = unit(np.full(8, scale, np.float32))
+    assert scaled is not None
+    assert float(np.linalg.norm(scaled.astype(np.float64))) == pytest.approx(1.0, abs=1e-6)
+    assert scaled.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "made",
+    [np.zeros((3, 15), np.float32), np.zeros((2, 16), np.float32), np.zeros(16, np.float32), np.zeros((3, 16, 1))],
+)
+def test_vectors_of_another_shape_are_the_operators_fault(made: NDArray[np.float32]) -> None:
+    class Wrong(Spy):
+        def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            return made
+
+    house = House(Wrong())
+    with pytest.raises(ConfigError, match="shape"):
+        house.load(guide())
+    assert house.store.states("") == {}
+
+
+class FailsAt(Spy):
+    """Raises when it meets a text that holds a word."""
+
+    word = ""
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.word and any(self.word in text for text in texts):
+            raise TimeoutError("no answer")
+        return super().embed_documents(texts)
+
+
+def test_a_run_that_the_embedder_stops_keeps_its_batches_and_the_next_one_goes_on() -> None:
+    spy = FailsAt()
+    spy.word = "number 99"
+    house = House(spy)
+    documents = [Document(id=f"d{n:03}", text=f"This is number {n}.") for n in range(150)]
+    with pytest.raises(IngestStopped, match="run it again") as caught:
+        house.load(*documents)
+    report = caught.value.report
+    assert isinstance(caught.value, BackendError)
+    assert isinstance(caught.value.__cause__, TimeoutError)
+    assert report is not None
+    written = len(house.store.states(""))
+    assert 0 < written < 100
+    assert (report.read, report.added, report.passages, report.embedded) == (written,) * 4
+    assert "TimeoutError" in report.stopped
+    assert not report.complete
+    spy.word = ""
+    asked = house.embeds(*documents)
+    assert len(asked) == 150 - written
+    assert len(house.store.states("")) == 150
+
+
+def test_a_chunker_that_gives_no_slice_of_the_text_has_its_document_refused_and_the_others_taken() -> None:
+    def chunk(document: Document) -> list[Slice]:
+        return [Slice(start=0, end=len(document.text) + (5 if document.id == "bad" else 0))]
+
+    house = House(chunk=chunk)
+    report = house.load(
+        Document(id="good", text="fine"), Document(id="bad", text="short"), Document(id="too", text="ok")
+    )
+    assert (report.read, report.added) == (2, 2)
+    assert [refusal.id for refusal in report.refused] == ["bad"]
+    assert set(house.store.states("")) == {"good", "too"}
+
+
+def test_a_blank_document_has_no_passage_and_is_no_failure() -> None:
+    house = House()
+    report = house.load(Document(id="blank", text=" \n\n\t"), Document(id="empty", text=""))
+    assert (report.read, report.added, report.passages, report.complete) == (2, 2, 0, True)
+    assert len(house.store.view("")) == 0
+
+
+def test_two_documents_of_one_id_in_one_run_are_refused_but_for_the_first() -> None:
+    house = House()
+    report = house.load(Document(id="a", text="first"), Document(id="a", text="second"))
+    assert [(refusal.id, refusal.reason) for refusal in report.refused] == [
+        ("a", "another document of this run has the same id")
+    ]
+    assert house.passages("a")[0].text == "first"
+    assert not report.complete
+
+
+def test_a_folder_does_not_take_over_what_another_one_holds() -> None:
+    house = House()
+    house.load(Document(id="a", text="ours"), origin="docs")
+    report = house.load(Document(id="a", text="theirs"), origin="wiki")
+    assert "'docs'" in report.refused[0].reason
+    assert house.passages("a")[0].text == "ours"
+    assert house.load(Document(id="a", text="by hand")).updated == 1
+    assert house.store.states("")["a"].origin == "docs"
+
+
+def test_refusals_of_the_stream_are_reported_and_the_run_goes_on() -> None:
+    refusal = Refusal(id="broken.pdf", reason="no reader")
+    report = House().load(Document(id="a", text="one"), refusal, Document(id="b", text="two"))
+    assert (report.read, report.refused, report.complete) == (2, (refusal,), False)
+
+
+class Windowed(Spy):
+    """Reads six words at most."""
+
+    window = 6
+
+    def token_starts(self, text: str) -> list[int]:
+        return [
+            place
+            for place, letter in enumerate(text)
+            if not letter.isspace() and (place == 0 or text[place - 1].isspace())
+        ]
+
+
+def test_a_text_longer_than_the_models_window_is_named_and_not_cut_in_silence() -> None:
+    house = House(Windowed())
+    report = house.load(
+        Document(id="long", text="one two three four five six seven"), Document(id="short", text="one two")
+    )
+    assert [refusal.id for refusal in report.failed] == ["long#0"]
+    assert "7 tokens" in report.failed[0].reason
+    assert "reads 6" in report.failed[0].reason
+    assert house.spy.asked == ["one two"]  # type: ignore[attr-defined]
+
+
+def test_progress_and_events_count_up_to_the_end() -> None:
+    house = House()
+    steps: list[tuple[int, int, str]] = []
+    events: list[Event] = []
+    documents = [
+        Incoming(document=Document(id=f"d{n:03}", text=f"number {n}"), scope="", origin="") for n in range(130)
+    ]
+    load(
+        documents,
+        house.store,
+        house.recipe,
+        total=130,
+        progress=lambda *step: steps.append(step),
+        sinks=[events.append],
+    )
+    assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)
+    assert steps[-1] == (130, 130, "d129")
+    assert len(events) == len(steps) > 1
