@@ -29,8 +29,8 @@ rm -rf "$index"
 say "A folder becomes an index."
 run 0 wellhead index examples/handbook/docs --into "$index"
 
-say "A paraphrase: hardly a word of it stands in the answer."
-run 0 wellhead search "Do NGOs pay less?" -k 3 --index "$index"
+say "A paraphrase: snapshots for backups, password for passphrase."
+run 0 wellhead search "I can't remember the password protecting our saved snapshots. Is there any way in?" -k 3 --index "$index"
 
 say "An identifier, typed exactly."
 run 0 wellhead search "default value of endpoint_disable_after" -k 3 --index "$index"

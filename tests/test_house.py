@@ -380,6 +380,8 @@ def verifies(node: ast.AST, helpers: dict[str, ast.AST], seen: frozenset[str] = 
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assert) and not (isinstance(inner.test, ast.Constant) and inner.test.value):
             return True
+        if isinstance(inner, ast.Raise) and inner.exc and "AssertionError" in ast.unparse(inner.exc):
+            return True
         if isinstance(inner, ast.Call):
             name = ast.unparse(inner.func)
             if CHECKERS.search(name) or (name == "pytest.fail"):
@@ -389,7 +391,11 @@ def verifies(node: ast.AST, helpers: dict[str, ast.AST], seen: frozenset[str] = 
     return False
 
 
-HELPERS = {name: node for path in TESTS for name, node in functions(parsed(path)).items()}
+HELPERS = {
+    name: node
+    for path in [*TESTS, *(SOURCE / "testing").rglob("*.py")]
+    for name, node in functions(parsed(path)).items()
+}
 
 
 @by_test_file

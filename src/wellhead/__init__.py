@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RateLimited,
         ScopeError,
         StaleIndex,
+        StaleView,
         StorageFull,
         StoreError,
         UsageError,
@@ -45,8 +46,8 @@ __version__ = "0.1.0"
 # Public names are imported on first use, so that `import wellhead` costs next to nothing.
 _HOMES = {
     "wellhead.errors": (
-        "BackendError BackendTimeout ConfigError CorruptStore DocumentError GateFailed IngestStopped MissingExtra RateLimited "
-        "ScopeError StaleIndex StorageFull StoreError UsageError WellheadError WriterBusy"
+        "BackendError BackendTimeout ConfigError CorruptStore DocumentError GateFailed IngestStopped MissingExtra "
+        "RateLimited ScopeError StaleIndex StaleView StorageFull StoreError UsageError WellheadError WriterBusy"
     ),
     "wellhead.events": "Event EventLog",
     "wellhead.index": "Index",
@@ -66,6 +67,7 @@ __all__ = [  # noqa: RUF022 (by home, as above)
     "RateLimited",
     "ScopeError",
     "StaleIndex",
+    "StaleView",
     "StorageFull",
     "StoreError",
     "UsageError",

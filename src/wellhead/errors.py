@@ -26,6 +26,7 @@ __all__ = [
     "RateLimited",
     "ScopeError",
     "StaleIndex",
+    "StaleView",
     "StorageFull",
     "StoreError",
     "UsageError",
@@ -180,6 +181,13 @@ class StorageFull(StoreError):
     """No space left; nothing of the failed write is visible."""
 
     http_status = 507
+
+
+class StaleView(StoreError):
+    """A passage was deleted between ranking and reading it. A search takes a fresh view and tries once more."""
+
+    http_status = 503
+    retryable = True
 
 
 class WriterBusy(StoreError):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Mapping
-from importlib import metadata
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from wellhead.errors import ConfigError
+from wellhead.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from wellhead.backends.embedders.profiles import Profile
     from wellhead.ingest.chunk import Chunker, TokenStarts
+    from wellhead.ingest.load import Recipe
     from wellhead.ports import Embedder, Store
 
-__all__ = ["CHUNKERS", "EMBEDDERS", "PASSAGE_TOKENS", "chunker", "embedder", "model_name", "profile", "store"]
+__all__ = ["CHUNKERS", "EMBEDDERS", "PASSAGE_TOKENS", "chunker", "embedder", "model_name", "profile", "recipe", "store"]
 
 _Made = TypeVar("_Made")
 
@@ -100,19 +100,73 @@ def profile(model: Embedder) -> Profile:
 
 
 def store(path: str | Path, *, read_only: bool, create: bool) -> Store:
-    """The embedded store in a folder, or one in memory for `:memory:`."""
+    """The embedded store in a folder, or one in memory for `:memory:`.
+
+    Raises:
+        UsageError: no index there, and it is not to be made. StoreError: the folder cannot be used.
+    """
     if str(path) == ":memory:":
         from wellhead.backends.stores.memory import MemoryStore
 
         return MemoryStore()
-    from wellhead.backends.stores.embedded import EmbeddedStore
+    from wellhead.backends.stores.embedded import FILE_NAME, EmbeddedStore
 
+    if not create and not (Path(path) / FILE_NAME).is_file():
+        raise UsageError(f"there is no index in {str(path)!r}", fix=f"make one: wellhead index FOLDER --into {path}")
     return EmbeddedStore(path, read_only=read_only)
+
+
+def recipe(
+    made: Mapping[str, str],
+    embedder_wanted: str | Embedder | None,
+    chunker_wanted: str | Chunker | None,
+    languages_wanted: Sequence[str] | None,
+) -> tuple[Recipe, dict[str, str]]:
+    """How rows are made, and the names of it all: the fingerprint that an index is stored under.
+
+    Args:
+        made: the names that the index was made with; empty for a new one. They hold where nothing else is wanted.
+
+    Raises:
+        ConfigError: an unknown name or language. MissingExtra: a package is not installed.
+    """
+    from wellhead.analyze import ANALYZER, LANGUAGES
+    from wellhead.ingest.load import Recipe
+
+    chosen = embedder_wanted if embedder_wanted is not None else made.get("embedder", "static")
+    model = embedder(chosen) if isinstance(chosen, str) else chosen
+    cutter = chunker_wanted if chunker_wanted is not None else made.get("chunker", "structure-").partition("-")[0]
+    chunk, name = chunker(cutter, model) if isinstance(cutter, str) else (cutter, _name_of(cutter))
+    spoken = tuple(languages_wanted) if languages_wanted is not None else tuple(made.get("languages", "").split())
+    unknown = [code for code in spoken if code not in LANGUAGES]
+    if unknown:
+        raise ConfigError(f"no analyzer for the languages {unknown}", fix=f"known: {', '.join(LANGUAGES)}")
+    made_of = Recipe(
+        chunk=chunk,
+        chunker=name,
+        embedder=model,
+        model=model_name(model),
+        analyzer=ANALYZER,
+        languages=spoken or LANGUAGES,
+    )
+    return made_of, {
+        "embedder": model.name,
+        "model": made_of.model,
+        "chunker": name,
+        "analyzer": ANALYZER,
+        "languages": " ".join(made_of.languages),
+    }
+
+
+def _name_of(chunk: Chunker) -> str:
+    return str(getattr(chunk, "__qualname__", type(chunk).__qualname__))
 
 
 def _named(kind: str, name: str, table: Mapping[str, _Made]) -> _Made:
     if name in table:
         return table[name]
+    from importlib import metadata  # late: it is only needed for names that are not ours
+
     declared = {entry.name: entry for entry in metadata.entry_points(group=f"wellhead.{kind}s")}
     if name in declared:
         loaded: _Made = declared[name].load()

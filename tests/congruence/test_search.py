@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,8 @@ class BruteForce:
         stems = oracle.bm25_scores([one.stems for one in terms], asked.stems, bm25.K1, bm25.B)
         exact = oracle.bm25_scores([one.words for one in terms], asked.words, bm25.K1, bm25.B)
         self.bm25 = {p.id: s + bm25.WORD_WEIGHT * e for p, s, e in zip(passages, stems, exact, strict=True)}
+        self.most = most([one.stems for one in terms], asked.stems)
+        self.most += bm25.WORD_WEIGHT * most([one.words for one in terms], asked.words)
         vector = HashEmbedder().embed_query(query).tolist()
         self.cosine = {
             p.id: oracle.cosine(HashEmbedder().embed_query(p.embedded_text).tolist(), vector) for p in passages
@@ -63,9 +66,18 @@ class BruteForce:
         if fusion == "convex":
             one, other = scaled(ids, self.bm25), scaled(ids, self.cosine)
         else:
-            best = max(self.bm25.values())
-            one, other = {name: self.bm25[name] / best if best else 0.0 for name in ids}, self.cosine
+            by = max(0.3 * self.most, *self.bm25.values())
+            one, other = {name: self.bm25[name] / by if by else 0.0 for name in ids}, self.cosine
         return {name: weight * one[name] + (1 - weight) * other[name] for name in ids}
+
+
+def most(passages: list[Mapping[str, int]], asked: Mapping[str, int]) -> float:
+    """What a passage would score that held each word of the query endlessly often."""
+    total = 0.0
+    for word, count in asked.items():
+        frequency = sum(word in passage for passage in passages)
+        total += count * math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5)) * (bm25.K1 + 1)
+    return total
 
 
 def place(ids: list[str], signal: Mapping[str, float]) -> dict[str, int]:

@@ -6,7 +6,6 @@ import pytest
 
 from wellhead.backends.readers import read_bytes
 from wellhead.backends.readers.markdown import first_heading
-from wellhead.errors import DocumentError
 
 
 @pytest.mark.parametrize("source", ["----\nhello\n----\nworld", "--- note\ntext", "---\nhello\n---\nworld"])
@@ -40,10 +39,3 @@ def test_invalid_bytes_shift_nothing_and_are_told() -> None:
     reading = read_bytes(data, "a.md")
     assert reading.text == "Ä Ö Ü ä ö ü ß — before\ufffd after\n"
     assert "invalid" in str(reading.metadata["encoding"])
-
-
-@pytest.mark.promise("B47")
-def test_one_malformed_line_refuses_its_file_by_name() -> None:
-    """A JSONL file with one broken line must not be indexed in part, as if it were whole."""
-    with pytest.raises(DocumentError, match=r"a\.jsonl\s+why: line 2, column \d+"):
-        read_bytes(b'{"a": 1}\n{"a": \n{"a": 3}\n', "a.jsonl")

@@ -34,7 +34,7 @@ from wellhead.search.threshold import Cuts, Origin, decide, is_rare, probability
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
 
-__all__ = ["POOL", "Ranking", "Request", "rank", "search"]
+__all__ = ["POOL", "Ranking", "Request", "rank", "search", "with_vectors"]
 
 # Three times the largest k, always, so that the order never depends on k.
 POOL = 300
@@ -171,10 +171,15 @@ def _evidence(request: Request, coverage: DoubleArray, cosine: DoubleArray) -> d
     return evidence
 
 
+def with_vectors(view: View) -> int:
+    """How many passages the dense leg sees."""
+    return int((view.vectors.of >= 0).sum()) if len(view) else 0
+
+
 def search(view: View, request: Request) -> Hits:
     """The answer to one request over one view."""
     started = time.perf_counter()
-    coverage = Coverage(passages=len(view), with_vectors=int((view.vectors.of >= 0).sum()) if len(view) else 0)
+    coverage = Coverage(passages=len(view), with_vectors=with_vectors(view))
     if not len(view):
         return _empty(view, request, coverage, "empty_index", "nothing is indexed here yet")
     ranking = rank(view, request)

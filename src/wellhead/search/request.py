@@ -9,14 +9,14 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
 import msgspec
 
 from wellhead.errors import UsageError
 from wellhead.search.filters import Condition, parse
 
-__all__ = ["LONGEST_QUERY", "MOST_K", "Asked", "Cut", "Fusion", "Mode", "check"]
+__all__ = ["LONGEST_QUERY", "MOST_K", "Asked", "Cut", "Fusion", "Mode", "Options", "check"]
 
 Mode: TypeAlias = Literal["hybrid", "lexical", "dense"]
 Fusion: TypeAlias = Literal["blend", "rrf", "convex"]
@@ -51,38 +51,41 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None
 
 
-def check(
-    query: str,
-    *,
-    k: int,
-    filters: Mapping[str, object] | None,
-    mode: str,
-    fusion: str,
-    weight: float | None,
-    cut: str,
-    threshold: float | Mapping[str, float] | None,
-    per_document: int | None,
-    max_tokens: int | None,
-    language: str | None,
-) -> Asked:
+class Options(TypedDict, total=False):
+    """The options of a search, as `Index.search` documents them."""
+
+    k: int
+    filters: Mapping[str, object] | None
+    mode: Mode
+    fusion: Fusion
+    weight: float | None
+    per_document: int | None
+    max_tokens: int | None
+    cut: Cut
+    threshold: float | Mapping[str, float] | None
+    language: str | None
+
+
+def check(query: str, **options: Unpack[Options]) -> Asked:
     """The options, or the first thing wrong with them.
 
     Raises:
         UsageError: naming the option, what it may be, and what it was.
     """
-    checked_mode: Mode = _choice("mode", mode, get_args(Mode))
+    mode: Mode = _choice("mode", options.get("mode", "hybrid"), get_args(Mode))
+    weight, per_document, max_tokens = (options.get("weight"), options.get("per_document"), options.get("max_tokens"))
     return Asked(
         query=_query(query),
-        k=_whole("k", k, MOST_K),
-        mode=checked_mode,
-        fusion=_choice("fusion", fusion, get_args(Fusion)),
+        k=_whole("k", options.get("k", 10), MOST_K),
+        mode=mode,
+        fusion=_choice("fusion", options.get("fusion", "blend"), get_args(Fusion)),
         weight=None if weight is None else _number("weight", weight, 0.0, 1.0),
-        condition=parse(filters),
-        cut=_choice("cut", cut, get_args(Cut)),
-        thresholds=_thresholds(threshold, checked_mode),
+        condition=parse(options.get("filters")),
+        cut=_choice("cut", options.get("cut", "query"), get_args(Cut)),
+        thresholds=_thresholds(options.get("threshold"), mode),
         per_document=None if per_document is None else _whole("per_document", per_document, None),
         max_tokens=None if max_tokens is None else _whole("max_tokens", max_tokens, None),
-        language=_language(language),
+        language=_language(options.get("language")),
     )
 
 

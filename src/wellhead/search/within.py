@@ -27,35 +27,25 @@ class Within:
         self._places: IntArray = np.full(len(view), -1, dtype=np.int32)
         self._places[self._rows] = np.arange(len(self._rows), dtype=np.int32)
         self.version = view.version
+        self.stems: Field = _FieldWithin(view.stems, self._rows, self._places)
+        self.words: Field = _FieldWithin(view.words, self._rows, self._places)
+        self.vectors = Vectors(view.vectors.matrix, view.vectors.of[self._rows])
+        self.documents: IntArray = view.documents[self._rows]
+        self.contents: IntArray = view.contents[self._rows]
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    @cached_property
-    def stems(self) -> Field:
-        return _FieldWithin(self._view.stems, self._rows, self._places)
-
-    @cached_property
-    def words(self) -> Field:
-        return _FieldWithin(self._view.words, self._rows, self._places)
-
-    @cached_property
-    def vectors(self) -> Vectors:
-        matrix, of = self._view.vectors
-        return Vectors(matrix, of[self._rows])
-
-    @cached_property
-    def documents(self) -> IntArray:
-        return self._view.documents[self._rows]
-
-    @cached_property
-    def contents(self) -> IntArray:
-        return self._view.contents[self._rows]
-
-    @cached_property
+    @property
     def languages(self) -> Mapping[str, int]:
-        counts = Counter(passage.language or "" for passage in self.passages(range(len(self))))
-        return dict(sorted(counts.items()))
+        return self._languages
+
+    @cached_property
+    def _languages(self) -> Mapping[str, int]:
+        return dict(sorted(Counter(self.language(row) for row in range(len(self))).items()))
+
+    def language(self, row: int) -> str:
+        return self._view.language(int(self._rows[row]))
 
     def column(self, key: str) -> Column | None:
         found = self._view.column(key)

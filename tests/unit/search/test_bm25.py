@@ -169,7 +169,7 @@ def test_the_leg_is_arithmetic_alone() -> None:
 
 
 def test_one_analyzer_serves_both_sides() -> None:
-    import wellhead.index
+    import wellhead.index.asking
     import wellhead.ingest.load
 
-    assert wellhead.index.analyze is wellhead.ingest.load.analyze is analyze  # type: ignore[attr-defined]
+    assert wellhead.index.asking.analyze is wellhead.ingest.load.analyze is analyze  # type: ignore[attr-defined]

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from wellhead import Document, Index, wiring
 from wellhead.backends.embedders.profiles import Profile
+from wellhead.index.asking import request
 from wellhead.records import Hits
 from wellhead.search import hybrid
-from wellhead.search.request import MOST_K
+from wellhead.search.request import MOST_K, check
 from wellhead.search.threshold import Cuts
 from wellhead.testing.fakes import HashEmbedder
 
@@ -290,21 +291,9 @@ def test_the_pool_of_each_leg_is_three_times_the_most_that_can_be_asked_for() ->
     texts = [f"red {'blue ' * (n % 7)}word{n}" for n in range(hybrid.POOL + 60)]
     index = open_with(*texts)
     view = index._view()
-    ranking = hybrid.rank(view, index._request(index._asked("red", filters=None, k=10, **PLAIN)[0], view))
+    ranking = hybrid.rank(view, request(index._house, check("red"), view))
     for ranks in (ranking.lexical_rank, ranking.dense_rank):
         assert sorted(ranks[~np.isnan(ranks)].tolist()) == list(range(1, hybrid.POOL + 1))
-
-
-PLAIN = {
-    "mode": "hybrid",
-    "fusion": "blend",
-    "weight": None,
-    "per_document": None,
-    "max_tokens": None,
-    "cut": "query",
-    "threshold": None,
-    "language": None,
-}
 
 
 @pytest.mark.promise("B26")

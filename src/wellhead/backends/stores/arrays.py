@@ -12,17 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.postings import ArrayField
-from wellhead.errors import StoreError
 from wellhead.ports import Column, Vectors
 from wellhead.records import Metadata, MetadataValue, Passage
 
-__all__ = ["ArrayView", "ScopeRows", "StaleView", "codes", "join_vectors"]
-
-
-class StaleView(StoreError):  # noqa: N818 (named as the other errors are)
-    """A passage was deleted after the view was taken. Ask the store for a new view and search again."""
-
-    retryable = True
+__all__ = ["ArrayView", "ScopeRows", "codes", "join_vectors"]
 
 
 class ScopeRows(NamedTuple):
@@ -104,6 +97,10 @@ class ArrayView:
     @cached_property
     def languages(self) -> Mapping[str, int]:
         return dict(sorted(Counter(self._rows.languages).items()))
+
+    def language(self, row: int) -> str:
+        """The language of a row, "" for none."""
+        return self._rows.languages[row]
 
     def column(self, key: str) -> Column | None:
         """The metadata under `key`, or None when no row has it."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.backends.stores.arrays import ArrayView, ScopeRows, StaleView, codes, join_vectors
+from wellhead.backends.stores.arrays import ArrayView, ScopeRows, codes, join_vectors
 from wellhead.backends.stores.postings import ArrayField, Postings, pack_terms
 from wellhead.backends.stores.rules import (
     check_documents,
@@ -22,7 +22,7 @@ from wellhead.backends.stores.rules import (
     refuse_pickle,
     used_keys,
 )
-from wellhead.errors import UsageError
+from wellhead.errors import StaleView, UsageError
 from wellhead.ports import DocumentState
 from wellhead.records import Document, DocumentRow, Finding, Passage, PassageRow
 

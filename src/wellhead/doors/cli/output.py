@@ -19,6 +19,7 @@ from typing import Any, TextIO, TypeAlias
 import click
 
 __all__ = [
+    "INDENT",
     "Part",
     "command",
     "excerpt",

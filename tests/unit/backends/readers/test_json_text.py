@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from wellhead.backends.readers.formats import read_bytes
 from wellhead.backends.readers.json_text import read_json, read_json_lines
 from wellhead.errors import DocumentError
 
@@ -60,3 +61,10 @@ def test_nesting_without_end_is_refused(source: str) -> None:
 def test_deep_values_are_flattened() -> None:
     depth = 400
     assert lines('{"a":' * depth + "1" + "}" * depth) == ".".join("a" * depth) + ": 1\n"
+
+
+@pytest.mark.promise("B47")
+def test_one_malformed_line_refuses_its_file_by_name() -> None:
+    """A JSONL file with one broken line must not be indexed in part, as if it were whole."""
+    with pytest.raises(DocumentError, match=r"a\.jsonl\s+why: line 2, column \d+"):
+        read_bytes(b'{"a": 1}\n{"a": \n{"a": 3}\n', "a.jsonl")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellhead.backends.stores.arrays import StaleView, codes, join_vectors
+from wellhead.backends.stores.arrays import codes, join_vectors
 from wellhead.backends.stores.memory import MemoryStore
-from wellhead.errors import StoreError
+from wellhead.errors import StaleView, StoreError
 from wellhead.records import Document
 from wellhead.testing.contracts import put
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.backends.stores.arrays import ScopeRows, StaleView, codes, join_vectors
+from wellhead.backends.stores.arrays import ScopeRows, codes, join_vectors
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.connection import Database
 from wellhead.backends.stores.embedded.rows import (
@@ -24,7 +24,7 @@ from wellhead.backends.stores.embedded.rows import (
 )
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.postings import ArrayField, Postings
-from wellhead.errors import CorruptStore
+from wellhead.errors import CorruptStore, StaleView
 from wellhead.ports import DocumentState
 from wellhead.records import Document, Passage
 

@@ -1,0 +1,162 @@
+"""A query becomes a request (checked, analysed, embedded, with the cuts and weights that apply), and is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wellhead import wiring
+from wellhead.analyze import analyze, identifiers, query_language, stems_of
+from wellhead.errors import BackendError, StaleIndex, StaleView, UsageError
+from wellhead.index.house import House, Scope
+from wellhead.ingest.load import unit
+from wellhead.ports import Tokenized, View
+from wellhead.records import Degraded, Explanation, Hits
+from wellhead.search import hybrid
+from wellhead.search.explain import explain as explain_row
+from wellhead.search.filters import Compare, select
+from wellhead.search.hybrid import Request, with_vectors
+from wellhead.search.request import Asked, Options, check
+from wellhead.search.within import Within
+
+if TYPE_CHECKING:
+    from wellhead.ports import FloatArray
+
+__all__ = ["explain", "request", "row_of", "search", "with_vectors", "within"]
+
+
+def search(house: House, view_now: Callable[[], View], query: str, options: Options) -> Hits:
+    """The answer to a query over the view as it is now (see `Index.search`)."""
+    asked = check(query, **options)
+    view = view_now()
+    try:
+        return hybrid.search(view, request(house, asked, view))
+    except StaleView:
+        # Somebody deleted a passage between ranking and reading it: once more, on the index as it is now.
+        view = view_now()
+        return hybrid.search(view, request(house, asked, view))
+
+
+def explain(house: House, view: View, query: str, passage_id: str, options: Options) -> Explanation:
+    """Why a passage ranks where it does (see `Index.explain`)."""
+    asked = check(query, **options)
+    return explain_row(view, request(house, asked, view), asked.query, row_of(view, passage_id))
+
+
+def within(view: View, scope: Scope) -> Within:
+    """The rows of a scope in an index that does not keep scopes apart, as a view of its own."""
+    admits = select(Compare(key=scope.key, operator="$eq", operand=scope.value), view.column, len(view))
+    assert admits is not None
+    return Within(view, admits)
+
+
+def request(house: House, asked: Asked, view: View) -> Request:
+    """The request for one view.
+
+    Raises:
+        BackendError, StaleIndex: the dense leg is gone, in mode "dense" or with on_degrade="fail".
+    """
+    if "analyzer" in house.stale or "languages" in house.stale:
+        house.check_fresh()
+    language = asked.language or query_language(asked.query, view.languages)
+    vector, degraded = _vector(house, asked, view)
+    profile = wiring.profile(house.recipe.embedder)
+    return Request(
+        terms=analyze(asked.query, language),
+        stem_of=stems_of(asked.query, language),
+        identifiers=tuple(identifiers(asked.query)),
+        vector=vector,
+        legs=asked.mode if vector is not None else "lexical",
+        k=asked.k,
+        fusion=asked.fusion,
+        weight=profile.weight if asked.weight is None else asked.weight,
+        condition=asked.condition,
+        cuts=profile.cuts,
+        cut=asked.cut,
+        thresholds=asked.thresholds,
+        per_document=asked.per_document,
+        max_tokens=asked.max_tokens,
+        count_tokens=lambda text: _count_tokens(house, text),
+        degraded=() if degraded is None else (degraded,),
+    )
+
+
+def _count_tokens(house: House, text: str) -> int:
+    from wellhead.ingest.chunk import word_starts
+
+    embedder = house.recipe.embedder
+    return len(embedder.token_starts(text) if isinstance(embedder, Tokenized) else word_starts(text))
+
+
+def _vector(house: House, asked: Asked, view: View) -> tuple[FloatArray | None, Degraded | None]:
+    """The query's vector, or what is said when there is none."""
+    if asked.mode == "lexical" or not len(view):
+        return None, None
+    try:
+        return _embedded(house, asked.query, view), None
+    except (BackendError, StaleIndex) as error:
+        if asked.mode == "dense" or house.on_degrade == "fail":
+            raise
+        return None, Degraded(leg="dense", why=error.why or error.what, fix=error.fix)
+
+
+def _embedded(house: House, query: str, view: View) -> FloatArray:
+    house.check_fresh()
+    if not with_vectors(view):
+        raise BackendError(
+            "the dense leg has nothing to search",
+            why="no passage of this scope has a vector",
+            fix="index the documents again with a working embedder",
+        )
+    try:
+        made = house.recipe.embedder.embed_query(query)
+    except Exception as error:
+        raise BackendError(
+            "the query could not be embedded",
+            where=house.recipe.model,
+            why=f"the embedder raised {type(error).__name__}",
+            fix="see the chained error; search again when the embedder works",
+        ) from error
+    return _checked(made, view.vectors.matrix.shape[1], house.recipe.model)
+
+
+def _checked(made: object, dims: int, model: str) -> FloatArray:
+    vector: FloatArray = np.asarray(made, dtype=np.float32)
+    if vector.shape != (dims,):
+        raise BackendError(
+            "the query's vector does not fit the index",
+            where=model,
+            why=f"it has shape {vector.shape}, the index holds vectors of {dims}",
+            fix="use the embedder that the index was made with",
+        )
+    scaled = unit(vector)
+    if scaled is None:
+        raise BackendError(
+            "the query has no usable vector",
+            where=model,
+            why="it is all zeros, or not finite",
+            fix="ask in other words, or search with mode='lexical'",
+        )
+    return scaled
+
+
+def row_of(view: View, passage_id: str) -> int:
+    """The row of a passage, by its id or by what it begins with (6 characters at least).
+
+    Raises:
+        UsageError: no such passage in the view, or several.
+    """
+    row = view.row(passage_id)
+    if row is not None:
+        return row
+    near = view.starting(passage_id) if len(passage_id) >= 6 else ()
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise UsageError(f"{len(near)} passages begin with {passage_id!r}", fix="give more characters of the id")
+    raise UsageError(
+        f"no passage {passage_id!r} here",
+        fix="give a passage id, or its first 6 characters or more, as a search shows it",
+    )

@@ -1,0 +1,213 @@
+"""Documents on their way in: stamped with their scope, checked, read from folders; and out again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from wellhead.backends.readers.folder import read_folder
+from wellhead.backends.readers.reading import FileSkipped
+from wellhead.backends.readers.walk import Found
+from wellhead.errors import DocumentError, ScopeError, UsageError, WellheadError
+from wellhead.index.house import House, Scope, scope_value
+from wellhead.ingest.load import Incoming, Progress, load
+from wellhead.records import Document, Refusal, SyncReport
+from wellhead.search.filters import instant
+
+__all__ = ["FolderReading", "add", "remove", "sync"]
+
+
+def add(house: House, scope: Scope | None, documents: Iterable[Document], progress: Progress | None) -> SyncReport:
+    """Write what a program gives (see `Index.add`)."""
+    house.check_fresh()
+    stamp = Stamp(house, scope)
+    report = load(stamp.incoming(documents), house.store, house.recipe, progress=progress, sinks=house.sinks)
+    return msgspec.structs.replace(report, moved=stamp.moved)
+
+
+def sync(house: House, reading: FolderReading, *, prune: bool, dry_run: bool, progress: Progress | None) -> SyncReport:
+    """Make the store equal to a folder (see `Index.sync`)."""
+    house.check_fresh()
+    if progress is not None:
+        progress(0, reading.total, "")
+    report = load(
+        reading.incoming(),
+        house.store,
+        house.recipe,
+        dry_run=dry_run,
+        total=reading.total,
+        progress=progress,
+        sinks=house.sinks,
+    )
+    removed = reading.prune(dry_run=dry_run) if prune else 0
+    return msgspec.structs.replace(report, removed=removed, skipped=dict(sorted(reading.skipped.items())))
+
+
+def remove(house: House, scope: Scope | None, ids: Sequence[str]) -> int:
+    """Delete documents of the handle's scope (see `Index.remove`)."""
+    house.check_fresh()
+    held = house.store_scope(scope, "written")
+    stamp = Stamp(house, scope)
+    return house.store.delete(held, [one for one in ids if not stamp.is_foreign(one)])
+
+
+class Stamp:
+    """Gives each document its scope, and refuses what does not belong in it."""
+
+    def __init__(self, house: House, scope: Scope | None) -> None:
+        self._house = house
+        self._scope = scope
+        self.moved = 0
+
+    def incoming(self, documents: Iterable[Document]) -> Iterator[Incoming | Refusal]:
+        """What a program adds. It may stamp the scope key itself; a stamp for another scope is an error.
+
+        Raises:
+            ScopeError: a document outside the handle's scope, or without one where the index has scopes.
+        """
+        for document in documents:
+            try:
+                self.check_dates(document)
+            except DocumentError as error:
+                yield Refusal(id=document.id, reason=in_words(error))
+            else:
+                yield self._stamped(document)
+
+    def _stamped(self, document: Document) -> Incoming:
+        key = self._house.scope_key
+        if self._scope is not None:
+            document = self.own(document)
+        scope = "" if key is None else scope_value(key, document.metadata.get(key), document.id)
+        if key is not None and self._scope is None:
+            self._move(document.id, scope)
+        return Incoming(document=document, scope=scope, origin="")
+
+    def own(self, document: Document) -> Document:
+        """The document with the handle's scope in its metadata.
+
+        Raises:
+            ScopeError: it is stamped for another scope, or its id is taken outside this one.
+        """
+        scope = self._scope
+        if scope is None:
+            return document
+        if document.metadata.get(scope.key, scope.value) != scope.value:
+            raise ScopeError(
+                f"document {document.id!r} is stamped for another {scope.key}",
+                fix=f"write it through a handle of its own {scope.key}, or leave the key out",
+            )
+        if self._house.scope_key is None and self.is_foreign(document.id):
+            raise ScopeError(
+                f"the document id {document.id!r} is taken outside this scope",
+                why="without a scope key all scopes of an index share one space of ids",
+                fix=f"open the index with scope_key={scope.key!r}, so that each {scope.key} has ids of its own",
+            )
+        return msgspec.structs.replace(document, metadata={**document.metadata, scope.key: scope.value})
+
+    def is_foreign(self, document_id: str) -> bool:
+        """In an index without a scope key: whether a document of this id lies outside the handle's scope."""
+        if self._scope is None or self._house.scope_key is not None:
+            return False
+        held = self._house.store.get("", document_id)
+        return held is not None and held.metadata.get(self._scope.key) != self._scope.value
+
+    def _move(self, document_id: str, scope: str) -> None:
+        """A host program that stamps another scope moves the document: its old copy must not be served any more."""
+        for other in self._house.store.scopes_of(document_id):
+            if other != scope:
+                self.moved += self._house.store.delete(other, [document_id])
+
+    def check_dates(self, document: Document) -> None:
+        """Refuse a document that holds no date where the index expects one.
+
+        Raises:
+            DocumentError: naming the key and the value.
+        """
+        for key in self._house.date_keys:
+            value = document.metadata.get(key)
+            if value is not None and (not isinstance(value, str) or instant(value) is None):
+                raise DocumentError(
+                    f"metadata {key!r} is no ISO-8601 date",
+                    where=document.id,
+                    why=f"got {value!r}",
+                    fix='write it as "2026-01-31" or "2026-01-31T12:00:00+00:00"',
+                )
+
+
+class FolderReading:
+    """Reads the files of one sync into documents, and remembers which are there and what was skipped."""
+
+    def __init__(
+        self,
+        house: House,
+        scope: Scope | None,
+        root: Path,
+        *,
+        include: Sequence[str],
+        exclude: Sequence[str],
+        prefix: str,
+        origin: str | None,
+    ) -> None:
+        if not root.exists():
+            raise UsageError(f"there is nothing at {str(root)!r}", fix="name a folder or a file that exists")
+        self._house = house
+        self._stamp = Stamp(house, scope)
+        self._key = scope.key if scope is not None else house.scope_key
+        self._scope = house.store_scope(scope, "written")
+        self._origin = _origin(house, root) if origin is None else origin
+        self._folder = read_folder(root, include=include, exclude=exclude, prefix=prefix, skip=_own_folder(house))
+        self._kept: set[str] = set()
+        self.skipped = Counter(entry.reason for entry in self._folder.skipped)
+        self.total = len(self._folder.found) + len(self._folder.refused)
+
+    def incoming(self) -> Iterator[Incoming | Refusal]:
+        """Every file as a document, or why it is refused."""
+        for entry in self._folder.refused:
+            yield Refusal(id=self._folder.prefix + entry.id, reason=entry.reason)
+        for found in self._folder.found:
+            item = self._read(found)
+            if item is not None:
+                self._kept.add(self._folder.prefix + found.id)
+                yield item
+
+    def _read(self, found: Found) -> Incoming | Refusal | None:
+        try:
+            document = self._without_scope(self._folder.read(found))
+            self._stamp.check_dates(document)
+            return Incoming(document=self._stamp.own(document), scope=self._scope, origin=self._origin)
+        except FileSkipped as skip:
+            self.skipped[skip.reason] += 1
+            return None
+        except DocumentError as error:
+            return Refusal(id=self._folder.prefix + found.id, reason=in_words(error))
+
+    def _without_scope(self, document: Document) -> Document:
+        """What a file says of its own scope never counts: a reader cannot stamp it."""
+        metadata = {name: value for name, value in document.metadata.items() if name != self._key}
+        return msgspec.structs.replace(document, metadata=metadata)
+
+    def prune(self, *, dry_run: bool) -> int:
+        """Remove what came from this origin and is not there any more; what could not be looked at stays."""
+        states = self._house.store.states(self._scope)
+        held = [one for one, state in states.items() if state.origin == self._origin]
+        gone = [one for one in held if one not in self._kept and not self._folder.is_unknown(one)]
+        return len(gone) if dry_run or not gone else self._house.store.delete(self._scope, gone)
+
+
+def _origin(house: House, root: Path) -> str:
+    """The folder's path from where the index lies: no absolute path, so that both can move together."""
+    base = Path.cwd() if house.store.where == "memory" else Path(house.store.where).resolve().parent
+    return Path(os.path.relpath(root.resolve(), base)).as_posix()
+
+
+def _own_folder(house: House) -> tuple[Path, ...]:
+    return () if house.store.where == "memory" else (Path(house.store.where),)
+
+
+def in_words(error: WellheadError) -> str:
+    """A refusal's reason: what and why in one line."""
+    return f"{error.what}: {error.why}" if error.why else error.what
