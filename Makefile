@@ -66,9 +66,13 @@ test-slow: setup ## the long property, fuzz and kill runs
 	@$(RUN_TESTS) -m slow --hypothesis-profile=long tests; code=$$?; \
 	if [ $$code -eq 5 ]; then echo "test-slow: no test is marked slow yet"; else exit $$code; fi
 
-bench: setup ## quality and speed tables
-	@for file in benchmarks/speed_*.py benchmarks/quality_*.py; do \
-		test -f $$file || continue; echo "== $$file"; $(BIN)/python $$file || exit 1; done
+# Folders in BEIR's form; the cuts are fitted over two or more of them.
+COLLECTIONS ?= examples/handbook
+
+bench: setup ## quality and speed tables, over COLLECTIONS="folder folder ..."
+	$(BIN)/python benchmarks/speed_start.py
+	@for folder in $(COLLECTIONS); do $(BIN)/wellhead eval $$folder || exit 1; done
+	$(BIN)/python benchmarks/quality_cuts.py $(COLLECTIONS)
 
 demo-neural: setup ## the demo with a larger embedder
 	@echo "demo-neural: no neural embedder is built yet"

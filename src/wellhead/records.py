@@ -305,7 +305,8 @@ class Hits(msgspec.Struct, frozen=True, kw_only=True):
         degraded: empty when the search ran as asked.
         coverage: how much of the scope the legs could see.
         threshold: the cut that decided the outcome; None when nothing was cut.
-        evidence: the query's best signals, by name, on which the outcome was decided.
+        evidence: the query's best signals, by name, on which the outcome was decided; `rare` is 1.0 when a passage
+            holds a rare word of the query that is spelled like a name (`FRY-4012`).
         dropped: hits that a guard removed (foreign scope, failed filters, repeats, more than k).
         index_version: grows with every write; equal numbers mean equal content.
         timings: milliseconds by stage.

@@ -31,7 +31,7 @@ def explain(view: View, request: Request, query: str, row: int) -> Explanation:
     terms = tuple(bm25.term_matches(view, request.terms, row))
     excluded = failing(request.condition, passage.metadata)
     hit = next((hit for hit in hits.hits if hit.id == passage.id), None)
-    said = verdict(signals, request.judged()[0])
+    said = verdict(signals, request.judged(len(view))[0])
     return Explanation(
         query=query,
         passage=passage,
@@ -62,7 +62,7 @@ def _signals(view: View, request: Request, ranking: Ranking, row: int, place: in
         bm25=score,
         coverage=coverage,
         cosine=cosine,
-        probability=probability(request.cuts, cosine, coverage),
+        probability=probability(request.cuts, cosine, coverage, len(view)),
         lexical_rank=None if place is None else _rank(ranking.lexical_rank[place]),
         dense_rank=None if place is None else _rank(ranking.dense_rank[place]),
     )

@@ -70,11 +70,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     count_tokens: Callable[[str], int]
     degraded: tuple[Degraded, ...] = ()
 
-    def judged(self) -> tuple[Mapping[str, float], Origin]:
-        """The cuts that apply, and where they come from."""
+    def judged(self, passages: int) -> tuple[Mapping[str, float], Origin]:
+        """The cuts that apply to a scope of so many passages, and where they come from."""
         if self.thresholds is not None:
             return self.thresholds, "user"
-        return self.cuts.of(self.legs), self.cuts.origin
+        return self.cuts.of(self.legs, passages), self.cuts.origin
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         rows, scores: the order. bm25, coverage, cosine: signals, NaN where there is none.
         lexical_rank, dense_rank: from 1, NaN where the leg did not return the row.
-        evidence: the best of each signal over all allowed rows.
+        evidence: the best of each signal over all allowed rows; `rare` (1.0) where `rare` below matched.
+        rare: a word of the query that is spelled like a name, and that a rare passage holds exactly; or None.
         allowed: how many rows passed the filter, or None without one.
     """
 
@@ -95,6 +96,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     lexical_rank: DoubleArray
     dense_rank: DoubleArray
     evidence: Mapping[str, float]
+    rare: str | None
     admits: BoolArray | None
 
 
@@ -113,6 +115,7 @@ def rank(view: View, request: Request) -> Ranking:
     yardstick = fuse.yardstick(float(lexical.scores.max(initial=0.0)), lexical.most)
     fused = _fused(request, scores, yardstick, cosine, lexical_rank, dense_rank)
     order = np.lexsort((rows, -fused))
+    rare = _rare_match(view, request, admits)
     return Ranking(
         rows=rows[order],
         scores=fused[order],
@@ -121,7 +124,8 @@ def rank(view: View, request: Request) -> Ranking:
         cosine=cosine[order],
         lexical_rank=lexical_rank[order],
         dense_rank=dense_rank[order],
-        evidence=_evidence(request, coverage, cosine),
+        evidence=_evidence(request, len(view), coverage, cosine, rare),
+        rare=rare,
         admits=admits,
     )
 
@@ -159,15 +163,19 @@ def _fused(
     return fuse.blend(scores, yardstick, cosine, request.weight)
 
 
-def _evidence(request: Request, coverage: DoubleArray, cosine: DoubleArray) -> dict[str, float]:
+def _evidence(
+    request: Request, passages: int, coverage: DoubleArray, cosine: DoubleArray, rare: str | None
+) -> dict[str, float]:
     evidence: dict[str, float] = {}
     if request.legs != "dense":
         evidence["coverage"] = float(coverage.max(initial=0.0))
     if request.vector is not None and not np.isnan(cosine).all():
         evidence["cosine"] = float(np.nanmax(cosine))
-    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"))
+    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"), passages)
     if fitted is not None:
         evidence["probability"] = fitted
+    if rare is not None:
+        evidence["rare"] = 1.0
     return evidence
 
 
@@ -205,7 +213,7 @@ def _empty(view: View, request: Request, coverage: Coverage, outcome: Outcome, w
 
 
 def _decided(view: View, request: Request, ranking: Ranking) -> Hits:
-    cuts, origin = request.judged()
+    cuts, origin = request.judged(len(view))
     delivery = _Delivery(view, request, ranking)
     if not len(ranking.rows):
         return Hits(outcome="no_match", why_empty=_no_candidate(request), evidence=ranking.evidence)
@@ -213,7 +221,7 @@ def _decided(view: View, request: Request, ranking: Ranking) -> Hits:
         return _found(delivery, delivery.take(range(len(ranking.rows))))
     if request.cut == "hit" or request.thresholds is not None:
         return _cut_per_hit(delivery, cuts, origin)
-    decision = decide(ranking.evidence, cuts, origin, _rare_match(view, request, ranking))
+    decision = decide(ranking.evidence, cuts, origin, ranking.rare)
     found = delivery.take(range(len(ranking.rows)))
     if decision.answered:
         return msgspec.structs.replace(_found(delivery, found), threshold=decision.threshold)
@@ -258,7 +266,7 @@ def _cut_per_hit(delivery: _Delivery, cuts: Mapping[str, float], origin: Origin)
     )
 
 
-def _rare_match(view: View, request: Request, ranking: Ranking) -> str | None:
+def _rare_match(view: View, request: Request, admits: BoolArray | None) -> str | None:
     """A word of the query that is spelled like a name and that a rare passage among those allowed holds exactly."""
     if request.legs == "dense":
         return None
@@ -266,7 +274,7 @@ def _rare_match(view: View, request: Request, ranking: Ranking) -> str | None:
         posting = view.words.posting(name)
         if posting is None or not is_rare(len(posting.rows), len(view)):
             continue
-        if ranking.admits is None or ranking.admits[posting.rows].any():
+        if admits is None or admits[posting.rows].any():
             return name
     return None
 
@@ -278,7 +286,7 @@ class _Delivery:
         self.view = view
         self.request = request
         self.ranking = ranking
-        self._cuts = request.judged()[0]
+        self._cuts = request.judged(len(view))[0]
 
     def signals(self, place: int) -> Signals:
         ranking = self.ranking
@@ -288,7 +296,7 @@ class _Delivery:
             bm25=_known(ranking.bm25[place]),
             coverage=coverage,
             cosine=cosine,
-            probability=probability(self.request.cuts, cosine, coverage),
+            probability=probability(self.request.cuts, cosine, coverage, len(self.view)),
             lexical_rank=_rank(ranking.lexical_rank[place]),
             dense_rank=_rank(ranking.dense_rank[place]),
         )

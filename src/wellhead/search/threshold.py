@@ -5,8 +5,8 @@
 2. Every hit carries a verdict on its own signals; hits below are dropped only where the caller asks (`cut="hit"` or an
    explicit `threshold=`).
 
-The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage))): a logistic regression of "this query can
-be answered" on the best cosine and the best coverage.
+The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage + c * ln(passages)))): a logistic regression
+of "this query can be answered" on the best cosine and the best coverage of a scope of so many passages.
 """
 
 from __future__ import annotations
@@ -31,21 +31,26 @@ _RARE_LEAST = 3
 class Cuts(msgspec.Struct, frozen=True, kw_only=True):
     """The cuts of one embedder with one analyzer, by the legs that are there.
 
+    The best of many passages is higher than the best of few, also where none answers: so a cut is a line over the
+    logarithm of the passages in scope, `base + slope * ln(passages)`.
+
     Args:
-        hybrid, dense, lexical: signal name -> cut, for searches with both legs, or one alone. A leg without any cut
-            (an embedder that nobody measured) cannot refuse a query.
-        fit: bias, weight of the cosine, weight of the coverage; None without a fit.
+        hybrid, dense, lexical: signal name -> (base, slope), for searches with both legs, or one alone. Without any (an
+            embedder that nobody measured) no query is refused.
+        fit: bias, weight of the cosine, weight of the coverage, weight of ln(passages); None without a fit.
         origin: where they come from.
     """
 
-    hybrid: Mapping[str, float] = {}
-    dense: Mapping[str, float] = {}
-    lexical: Mapping[str, float] = {}
-    fit: tuple[float, float, float] | None = None
+    hybrid: Mapping[str, tuple[float, float]] = {}
+    dense: Mapping[str, tuple[float, float]] = {}
+    lexical: Mapping[str, tuple[float, float]] = {}
+    fit: tuple[float, float, float, float] | None = None
     origin: Origin = "profile"
 
-    def of(self, legs: Literal["hybrid", "dense", "lexical"]) -> Mapping[str, float]:
-        return {"hybrid": self.hybrid, "dense": self.dense, "lexical": self.lexical}[legs]
+    def of(self, legs: Literal["hybrid", "dense", "lexical"], passages: int) -> Mapping[str, float]:
+        """The cut on each signal, for a scope of so many passages."""
+        lines = {"hybrid": self.hybrid, "dense": self.dense, "lexical": self.lexical}[legs]
+        return {name: base + slope * math.log(max(passages, 1)) for name, (base, slope) in lines.items()}
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,13 +61,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def probability(cuts: Cuts, cosine: float | None, coverage: float | None) -> float | None:
+def probability(cuts: Cuts, cosine: float | None, coverage: float | None, passages: int) -> float | None:
     """The fitted probability, 0 to 1; None without a fit or without both signals."""
     if cuts.fit is None or cosine is None or coverage is None:
         return None
-    bias, by_cosine, by_coverage = cuts.fit
-    # The same as 1 / (1 + exp(-x)), and no x is too large for it.
-    return 0.5 + 0.5 * math.tanh(0.5 * (bias + by_cosine * cosine + by_coverage * coverage))
+    bias, by_cosine, by_coverage, by_passages = cuts.fit
+    odds = bias + by_cosine * cosine + by_coverage * coverage + by_passages * math.log(max(passages, 1))
+    # The same as 1 / (1 + exp(-odds)), and never an overflow.
+    return 0.5 * (1.0 + math.tanh(odds / 2.0))
 
 
 def is_rare(frequency: int, rows: int) -> bool:

@@ -95,7 +95,9 @@ def test_a_twin_points_at_the_hit_that_stands_for_it() -> None:
 
 def test_a_query_that_was_refused_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     index = open_with("red", "green")
-    monkeypatch.setattr(wiring, "profile", lambda model: Profile(weight=0.5, cuts=Cuts(hybrid={"cosine": 0.999})))
+    monkeypatch.setattr(
+        wiring, "profile", lambda model: Profile(weight=0.5, cuts=Cuts(hybrid={"cosine": (0.999, 0.0)}))
+    )
     told = index.explain("blue", of(index, "d0"))
     assert told.reason.startswith("the whole query was answered no_match: best cosine")
     assert told.verdict == "below"

@@ -52,7 +52,8 @@ def open_with(*documents: Document | str, embedder: object = "spectrum") -> Inde
 
 
 def with_cuts(monkeypatch: pytest.MonkeyPatch, **cuts: float) -> None:
-    profile = Profile(weight=0.5, cuts=Cuts(hybrid=cuts, dense=cuts, lexical=cuts))
+    lines = {name: (cut, 0.0) for name, cut in cuts.items()}
+    profile = Profile(weight=0.5, cuts=Cuts(hybrid=lines, dense=lines, lexical=lines))
     monkeypatch.setattr(wiring, "profile", lambda model: profile)
 
 
@@ -92,7 +93,7 @@ def test_each_leg_finds_what_the_other_one_cannot() -> None:
     assert by_name[0].text == crowd[42]
     assert by_name[0].signals.lexical_rank == 1
     assert index.search("TCK-1042", k=1, mode="dense")[0].text != crowd[42]
-    by_meaning = index.search("how do cells die", k=1)
+    by_meaning = index.search("how do cells die", k=1, cut="off")
     assert ids(by_meaning) == ["under"]
     assert by_meaning[0].signals.lexical_rank is None
     assert by_meaning[0].signals.dense_rank == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from wellhead.records import Signals
@@ -78,22 +80,23 @@ def test_rare_is_at_most_a_twentieth_or_three(frequency: int, rows: int, rare: b
 
 
 def test_the_fitted_probability_by_hand() -> None:
-    cuts = Cuts(fit=(-1.0, 2.0, 3.0))
-    assert probability(cuts, 0.5, 0.0) == pytest.approx(0.5)
-    assert probability(cuts, 0.5, 1.0) == pytest.approx(1 / (1 + 2.718281828459045**-3))
-    assert probability(cuts, None, 1.0) is None
-    assert probability(Cuts(), 0.5, 0.5) is None
+    cuts = Cuts(fit=(-1.0, 2.0, 3.0, -0.5))
+    assert probability(cuts, 0.5, 0.0, 1) == pytest.approx(0.5)
+    assert probability(cuts, 0.5, 1.0, 1) == pytest.approx(1 / (1 + math.exp(-3.0)))
+    assert probability(cuts, 0.5, 1.0, 100) == pytest.approx(1 / (1 + math.exp(-3.0 + 0.5 * math.log(100))))
+    assert probability(cuts, None, 1.0, 1) is None
+    assert probability(Cuts(), 0.5, 0.5, 1) is None
 
 
 @pytest.mark.parametrize(("bias", "expected"), [(-5000.0, 0.0), (5000.0, 1.0)])
 def test_no_fit_is_too_steep(bias: float, expected: float) -> None:
-    assert probability(Cuts(fit=(bias, 1.0, 1.0)), 0.5, 0.5) == expected
+    assert probability(Cuts(fit=(bias, 1.0, 1.0, 0.0)), 0.5, 0.5, 10) == expected
 
 
-def test_cuts_are_kept_by_the_legs_that_search() -> None:
-    cuts = Cuts(hybrid={"probability": 0.4}, dense={"cosine": 0.3}, lexical={"coverage": 0.2})
-    assert [cuts.of(legs) for legs in ("hybrid", "dense", "lexical")] == [  # type: ignore[arg-type]
-        {"probability": 0.4},
-        {"cosine": 0.3},
-        {"coverage": 0.2},
-    ]
+def test_cuts_are_kept_by_the_legs_that_search_and_rise_with_the_passages() -> None:
+    cuts = Cuts(hybrid={"probability": (0.4, 0.0)}, dense={"cosine": (0.3, 0.02)}, lexical={"coverage": (0.2, 0.0)})
+    assert cuts.of("hybrid", 1000) == {"probability": 0.4}
+    assert cuts.of("lexical", 1000) == {"coverage": 0.2}
+    assert cuts.of("dense", 1) == {"cosine": 0.3}
+    assert cuts.of("dense", 0) == {"cosine": 0.3}
+    assert cuts.of("dense", 1000)["cosine"] == pytest.approx(0.3 + 0.02 * math.log(1000))
