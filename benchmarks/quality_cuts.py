@@ -5,9 +5,10 @@
 Each collection is indexed with the default settings, whole and as seeded samples of its documents (the best of many
 passages is higher than the best of few). Its own queries with an answer in the sample are answerable; those of the
 other collections are foreign: nothing in it answers them. The evidence is the best cosine and the best coverage of each
-query. A logistic regression over both and ln(passages), in which every sample and both kinds of query weigh the same,
-gives the probability. The cuts are set so that the mean share of foreign queries that are answered with hits is
-`--false-hits`. Printed: what the cuts do on each sample, and the numbers for `wellhead/backends/embedders/profiles.py`.
+query. A logistic regression over both, with the words of the query and ln(passages), in which every sample and both
+kinds of query weigh the same, gives the probability. The cuts are set so that the mean share of foreign queries that
+are answered with hits is `--false-hits`. Printed: what the cuts do on each sample, and the numbers for
+`wellhead/backends/embedders/profiles.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead import Index
+from wellhead.analyze import analyze
 from wellhead.bench.collection import Collection, read_collection
 from wellhead.search.threshold import Cuts, decide, probability
 
@@ -37,7 +39,7 @@ LEGS: tuple[Legs, ...] = ("hybrid", "dense", "lexical")
 
 
 class Evidence(NamedTuple):
-    """One row a query: best cosine, best coverage, ln(passages); and whether a rare name matched."""
+    """One row a query: best cosine, best coverage, its words, ln(passages); and whether a rare name matched."""
 
     signals: NDArray[np.float64]
     named: NDArray[np.bool_]
@@ -101,13 +103,14 @@ def ask(collection: Collection, all_of_them: Sequence[Collection], share: float,
 
 
 def evidence(index: Index, queries: Sequence[str], passages: int) -> Evidence:
-    signals: list[tuple[float, float, float]] = []
+    signals: list[tuple[float, float, float, float]] = []
     named: list[bool] = []
     for query in queries:
         found = index.search(query, k=1, cut="off").evidence
-        signals.append((found.get("cosine", 0.0), found.get("coverage", 0.0), math.log(passages)))
+        words = len(analyze(query, "en").stems)
+        signals.append((found.get("cosine", 0.0), found.get("coverage", 0.0), words, math.log(passages)))
         named.append("rare" in found)
-    return Evidence(np.array(signals).reshape(-1, 3), np.array(named, dtype=np.bool_))
+    return Evidence(np.array(signals).reshape(-1, 4), np.array(named, dtype=np.bool_))
 
 
 def fit(asked: Sequence[Asked], false_hits: float) -> Cuts:
@@ -122,11 +125,11 @@ def fit(asked: Sequence[Asked], false_hits: float) -> Cuts:
 
 
 def logistic(asked: Sequence[Asked]) -> NDArray[np.float64]:
-    """Bias, weight of the cosine, of the coverage, of ln(passages): by Newton's method with a slight ridge."""
+    """The weights of the features, by Newton's method with a slight ridge."""
     rows, labels, shares = [], [], []
     for one in asked:
         for signals, label in ((one.own.signals, 1.0), (one.foreign.signals, 0.0)):
-            rows.append(np.column_stack([np.ones(len(signals)), signals]))
+            rows.append(features(signals))
             labels.append(np.full(len(signals), label))
             shares.append(np.full(len(signals), 1.0 / max(len(signals), 1)))
     x, y, share = np.concatenate(rows), np.concatenate(labels), np.concatenate(shares)
@@ -142,8 +145,14 @@ def logistic(asked: Sequence[Asked]) -> NDArray[np.float64]:
     return weights
 
 
+def features(signals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the regression sees: 1, cosine, coverage * sqrt(words), ln(passages)."""
+    cosine, coverage, words, passages = signals.T
+    return np.column_stack([np.ones(len(signals)), cosine, coverage * np.sqrt(words), passages])
+
+
 def likelihood(weights: NDArray[np.float64], signals: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(weights[0] + signals @ weights[1:])))
+    found: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-(features(signals) @ weights)))
     return found
 
 
@@ -200,7 +209,7 @@ def outcome(one: Asked, cuts: Cuts) -> dict[str, float]:
 
 def answered(row: NDArray[np.float64], named: bool, cuts: Cuts, legs: Legs, passages: int) -> bool:
     found = {"cosine": float(row[0]), "coverage": float(row[1])}
-    likely = probability(cuts, found["cosine"], found["coverage"], passages)
+    likely = probability(cuts, found["cosine"], found["coverage"], int(row[2]), passages)
     if likely is not None:
         found["probability"] = likely
     rare = "a name" if named and legs != "dense" else None

@@ -29,7 +29,7 @@ rm -rf "$index"
 say "A folder becomes an index."
 run 0 wellhead index examples/handbook/docs --into "$index"
 
-say "A paraphrase: snapshots for backups, password for passphrase."
+say "A paraphrase: it shares no word with the passage on backups, which is found by its meaning."
 run 0 wellhead search "I can't remember the password protecting our saved snapshots. Is there any way in?" -k 3 --index "$index"
 
 say "An identifier, typed exactly."

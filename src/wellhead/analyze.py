@@ -110,7 +110,7 @@ _CAMEL = regex.compile(r"\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?[\p{Ll}\p{M}]+|\p{Lu}+|\
 _IDENTIFIER = regex.compile(
     r"^(?>.*?\p{L}).*[\p{N}_+#]|^(?>.*?\p{N}).*\p{L}|_|^\.\p{L}|\p{Ll}\p{Lu}|\p{Lu}\p{Lu}-|\p{L}\.\p{L}{2}"
 )
-_VERSION = regex.compile(r"v(?=\d)")
+_NUMBER = regex.compile(r"[vV]?\p{N}+(?:\.\p{N}+)+")
 _ARABIC_MARKS = regex.compile(r"[\u064b-\u065f\u0670\u0640]")
 _ARABIC_LETTERS = str.maketrans("أإآٱىیکة", "اااايیكه".replace("ی", "ي"))
 _JOINERS = {0x200C: None, 0x200D: None}
@@ -259,6 +259,8 @@ def _parts(token: str) -> list[str]:
     pieces = _APOSTROPHE.split(token)
     if len(pieces) > 1:
         return [part for piece in pieces if len(piece) > 1 for part in _parts(piece)]
+    if _NUMBER.fullmatch(token):
+        return _versions(token)
     parts = [token]
     joined = _JOINT.split(token)
     for piece in joined:
@@ -267,9 +269,14 @@ def _parts(token: str) -> list[str]:
             parts.append(piece)
         if len(camel) > 1:
             parts.extend(camel)
-    if _VERSION.match(token):
-        parts.append(token[1:])
     return parts
+
+
+def _versions(token: str) -> list[str]:
+    """A dotted number and what it begins with: `v3.11.7` is found by `3.11.7` and by `3.11`; `7` means nothing."""
+    steps = token.lstrip("vV").split(".")
+    shorter = [".".join(steps[:count]) for count in range(len(steps), 1, -1)]
+    return list(dict.fromkeys([token, *shorter]))
 
 
 def detect(text: str, languages: Sequence[str] = LANGUAGES) -> str:

@@ -184,7 +184,7 @@ class StorageFull(StoreError):
 
 
 class StaleView(StoreError):
-    """A passage was deleted between ranking and reading it. A search takes a fresh view and tries once more."""
+    """A passage was deleted between ranking and reading it. A search tries again on a fresh view."""
 
     http_status = 503
     retryable = True

@@ -238,10 +238,7 @@ class Index:
         }
         started = time.perf_counter()
         try:
-            bound = self._bound(filters)
-            if bound is not self:
-                return bound.search(query, **options)
-            hits = self._searched(query, options)
+            hits = self._bound(filters)._searched(query, options)  # noqa: SLF001 (another handle of this index)
         except WellheadError as error:
             emit(self._house.sinks, "retrieval.failed", retriever="index", error_kind=type(error).__name__)
             raise
@@ -270,7 +267,7 @@ class Index:
         from wellhead.index import asking
 
         passage_id = passage.id if isinstance(passage, Passage) else passage
-        return asking.explain(self._house, self._view(), query, passage_id, options)
+        return asking.explain(self._house, self._view, query, passage_id, options)
 
     def _bound(self, filters: Mapping[str, object] | None) -> Index:
         """The handle to search with: in an index with scopes, a filter on the scope key binds it for this call."""
@@ -334,13 +331,13 @@ class Index:
         """
         from wellhead.index import asking
 
-        view = self._view()
-        return view.passages([asking.row_of(view, passage_id)])[0]
+        return asking.steady(self._view, lambda view: view.passages([asking.row_of(view, passage_id)])[0])
 
     def passages(self, document_id: str) -> list[Passage]:
         """The passages of a document in their order; none for a document that is not in this scope."""
-        view = self._view()
-        return view.passages(view.rows_of(document_id))
+        from wellhead.index import asking
+
+        return asking.steady(self._view, lambda view: view.passages(view.rows_of(document_id)))
 
     def stats(self) -> IndexStats:
         """What this scope holds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from wellhead.ports import Tokenized, View
 from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid
 from wellhead.search.explain import explain as explain_row
-from wellhead.search.filters import Compare, select
 from wellhead.search.hybrid import Request, with_vectors
 from wellhead.search.request import Asked, Options, check
 from wellhead.search.within import Within
@@ -24,32 +23,53 @@ from wellhead.search.within import Within
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
 
-__all__ = ["explain", "request", "row_of", "search", "with_vectors", "within"]
+__all__ = ["explain", "request", "row_of", "search", "steady", "with_vectors", "within"]
+
+# A writer would have to delete what is being read so many times in a row.
+_TRIES = 20
+_Read = TypeVar("_Read")
 
 
 def search(house: House, view_now: Callable[[], View], query: str, options: Options) -> Hits:
     """The answer to a query over the view as it is now (see `Index.search`)."""
     asked = check(query, **options)
     view = view_now()
-    try:
-        return hybrid.search(view, request(house, asked, view))
-    except StaleView:
-        # Somebody deleted a passage between ranking and reading it: once more, on the index as it is now.
-        view = view_now()
-        return hybrid.search(view, request(house, asked, view))
+    wanted = request(house, asked, view)
+    if not len(view):
+        return hybrid.search(view, wanted)
+    # To embed the query may take long, and is done once: the view is taken again.
+    return steady(view_now, lambda view: hybrid.search(view, wanted))
 
 
-def explain(house: House, view: View, query: str, passage_id: str, options: Options) -> Explanation:
+def explain(house: House, view_now: Callable[[], View], query: str, passage_id: str, options: Options) -> Explanation:
     """Why a passage ranks where it does (see `Index.explain`)."""
     asked = check(query, **options)
-    return explain_row(view, request(house, asked, view), asked.query, row_of(view, passage_id))
+    wanted = request(house, asked, view_now())
+    return steady(view_now, lambda view: explain_row(view, wanted, asked.query, row_of(view, passage_id)))
+
+
+def steady(view_now: Callable[[], View], read: Callable[[View], _Read]) -> _Read:
+    """What `read` gives of one view; on a fresh one, where somebody deleted a passage before it was read.
+
+    Raises:
+        StaleView: it came to that each time.
+    """
+    for _ in range(_TRIES - 1):
+        try:
+            return read(view_now())
+        except StaleView:
+            continue
+    return read(view_now())
 
 
 def within(view: View, scope: Scope) -> Within:
     """The rows of a scope in an index that does not keep scopes apart, as a view of its own."""
-    admits = select(Compare(key=scope.key, operator="$eq", operand=scope.value), view.column, len(view))
-    assert admits is not None
-    return Within(view, admits)
+    column = view.column(scope.key)
+    if column is None:
+        return Within(view, np.zeros(len(view), dtype=bool))
+    # Exactly this text: unlike for a filter, a list that holds it is another value.
+    own = [code for code, value in enumerate(column.values) if value == scope.value]
+    return Within(view, np.isin(column.codes, own))
 
 
 def request(house: House, asked: Asked, view: View) -> Request:
@@ -111,19 +131,18 @@ def _embedded(house: House, query: str, view: View) -> FloatArray:
             fix="index the documents again with a working embedder",
         )
     try:
-        made = house.recipe.embedder.embed_query(query)
+        made: FloatArray = np.asarray(house.recipe.embedder.embed_query(query), dtype=np.float32)
     except Exception as error:
         raise BackendError(
             "the query could not be embedded",
             where=house.recipe.model,
-            why=f"the embedder raised {type(error).__name__}",
+            why=f"the embedder failed with {type(error).__name__}",
             fix="see the chained error; search again when the embedder works",
         ) from error
     return _checked(made, view.vectors.matrix.shape[1], house.recipe.model)
 
 
-def _checked(made: object, dims: int, model: str) -> FloatArray:
-    vector: FloatArray = np.asarray(made, dtype=np.float32)
+def _checked(vector: FloatArray, dims: int, model: str) -> FloatArray:
     if vector.shape != (dims,):
         raise BackendError(
             "the query's vector does not fit the index",

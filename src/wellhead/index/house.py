@@ -103,7 +103,7 @@ def open_house(
         settled = {
             **names,
             "scope_key": _fixed(made, "scope_key", scope_key or ""),
-            "date_keys": made.get("date_keys", "") if date_keys is None else " ".join(date_keys),
+            "date_keys": made.get("date_keys", "") if date_keys is None else "\n".join(date_keys),
         }
         stale = {name: (made[name], now) for name, now in names.items() if name in made and made[name] != now}
         if settled != made and not stale and not store.read_only:
@@ -115,7 +115,7 @@ def open_house(
         store=store,
         recipe=recipe,
         scope_key=settled["scope_key"] or None,
-        date_keys=tuple(settled["date_keys"].split()),
+        date_keys=tuple(filter(None, settled["date_keys"].split("\n"))),
         stale=stale,
         sinks=tuple(sinks),
         capture_content=capture_content,

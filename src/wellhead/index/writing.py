@@ -24,9 +24,8 @@ __all__ = ["FolderReading", "add", "remove", "sync"]
 def add(house: House, scope: Scope | None, documents: Iterable[Document], progress: Progress | None) -> SyncReport:
     """Write what a program gives (see `Index.add`)."""
     house.check_fresh()
-    stamp = Stamp(house, scope)
-    report = load(stamp.incoming(documents), house.store, house.recipe, progress=progress, sinks=house.sinks)
-    return msgspec.structs.replace(report, moved=stamp.moved)
+    incoming = Stamp(house, scope).incoming(documents)
+    return load(incoming, house.store, house.recipe, progress=progress, sinks=house.sinks)
 
 
 def sync(house: House, reading: FolderReading, *, prune: bool, dry_run: bool, progress: Progress | None) -> SyncReport:
@@ -61,7 +60,7 @@ class Stamp:
     def __init__(self, house: House, scope: Scope | None) -> None:
         self._house = house
         self._scope = scope
-        self.moved = 0
+        self._placed: dict[str, str] = {}
 
     def incoming(self, documents: Iterable[Document]) -> Iterator[Incoming | Refusal]:
         """What a program adds. It may stamp the scope key itself; a stamp for another scope is an error.
@@ -77,14 +76,19 @@ class Stamp:
             else:
                 yield self._stamped(document)
 
-    def _stamped(self, document: Document) -> Incoming:
+    def _stamped(self, document: Document) -> Incoming | Refusal:
         key = self._house.scope_key
         if self._scope is not None:
             document = self.own(document)
         scope = "" if key is None else scope_value(key, document.metadata.get(key), document.id)
-        if key is not None and self._scope is None:
-            self._move(document.id, scope)
-        return Incoming(document=document, scope=scope, origin="")
+        if key is None or self._scope is not None:
+            return Incoming(document=document, scope=scope, origin="")
+        # A host program that stamps another scope moves the document.
+        if self._placed.setdefault(document.id, scope) != scope:
+            why = f"this run stamps it for two values of {key}; write each through a handle of its own {key}"
+            return Refusal(id=document.id, reason=why)
+        leaves = tuple(other for other in self._house.store.scopes_of(document.id) if other != scope)
+        return Incoming(document=document, scope=scope, origin="", leaves=leaves)
 
     def own(self, document: Document) -> Document:
         """The document with the handle's scope in its metadata.
@@ -114,12 +118,6 @@ class Stamp:
             return False
         held = self._house.store.get("", document_id)
         return held is not None and held.metadata.get(self._scope.key) != self._scope.value
-
-    def _move(self, document_id: str, scope: str) -> None:
-        """A host program that stamps another scope moves the document: its old copy must not be served any more."""
-        for other in self._house.store.scopes_of(document_id):
-            if other != scope:
-                self.moved += self._house.store.delete(other, [document_id])
 
     def check_dates(self, document: Document) -> None:
         """Refuse a document that holds no date where the index expects one.
@@ -182,7 +180,7 @@ class FolderReading:
         except FileSkipped as skip:
             self.skipped[skip.reason] += 1
             return None
-        except DocumentError as error:
+        except (DocumentError, ScopeError) as error:
             return Refusal(id=self._folder.prefix + found.id, reason=in_words(error))
 
     def _without_scope(self, document: Document) -> Document:
@@ -194,7 +192,8 @@ class FolderReading:
         """Remove what came from this origin and is not there any more; what could not be looked at stays."""
         states = self._house.store.states(self._scope)
         held = [one for one, state in states.items() if state.origin == self._origin]
-        gone = [one for one in held if one not in self._kept and not self._folder.is_unknown(one)]
+        lost = [one for one in held if one not in self._kept and not self._folder.is_unknown(one)]
+        gone = [one for one in lost if not self._stamp.is_foreign(one)]
         return len(gone) if dry_run or not gone else self._house.store.delete(self._scope, gone)
 
 

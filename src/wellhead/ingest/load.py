@@ -35,11 +35,15 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):
-    """A document on its way in: under which scope, and from which folder ("" for a program)."""
+    """A document on its way in: under which scope, and from which folder ("" for a program).
+
+    `leaves`: scopes that hold an older copy, which must not be served any more once this one is written.
+    """
 
     document: Document
     scope: str
     origin: str
+    leaves: tuple[str, ...] = ()
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,31 +121,48 @@ class _Run:
         self._recipe = recipe
         self._states: dict[str, dict[str, DocumentState]] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._counted: set[bytes] = set()
 
     def take(self, batch: Sequence[Incoming | Refusal]) -> None:
         changed: list[_Changed] = []
+        taken: list[Incoming] = []
         for item in batch:
             if isinstance(item, Refusal):
                 self._refuse(item)
             elif (refusal := self._collision(item)) is not None:
                 self._refuse(refusal)
+            elif self._is_unchanged(item):
+                taken.append(item)
+                self._add(read=1, unchanged=1)
             elif (made := self._made(item)) is not None:
+                taken.append(item)
                 changed.append(made)
         if changed:
             self._write(changed)
+        self._leave(taken)
+
+    def _is_unchanged(self, item: Incoming) -> bool:
+        state = self._state(item)
+        return (
+            state is not None and not state.incomplete and state.digest == _document_digest(item.document, self._recipe)
+        )
 
     def _made(self, item: Incoming) -> _Changed | None:
-        """The document with its rows; None when it is unchanged, or cannot be taken."""
+        """The document with its rows; None when it cannot be taken."""
         digest = _document_digest(item.document, self._recipe)
-        state = self._state(item)
-        if state is not None and state.digest == digest and not state.incomplete:
-            self._add(read=1, unchanged=1)
-            return None
         try:
             return _Changed(item, digest, _rows(item.document, item.scope, self._recipe))
         except DocumentError as error:
             self._refuse(Refusal(id=item.document.id, reason=error.what))
             return None
+
+    def _leave(self, taken: Sequence[Incoming]) -> None:
+        """Delete the copies in other scopes: after the write, so that nothing that stops a run can lose a document."""
+        for item in taken:
+            if item.leaves:
+                self._add(moved=1)
+            for scope in () if self.report.dry_run else item.leaves:
+                self._store.delete(scope, [item.document.id])
 
     def _refuse(self, refusal: Refusal) -> None:
         self._add(refused=(refusal,))
@@ -168,21 +189,34 @@ class _Run:
 
     def _write(self, changed: Sequence[_Changed]) -> None:
         texts = {row.vector_key: row.passage.embedded_text for one in changed for row in one.rows}
-        known = self._store.known_vectors(list(texts))
-        missing = {key: text for key, text in texts.items() if key not in known}
-        if self.report.dry_run:
-            self._count(changed, sum(len(one.rows) for one in changed), len(missing))
-            return
-        vectors, failed = self._embed(missing)
+        vectors, failed = self._vectors(texts)
         documents = [self._document(one, failed) for one in changed]
-        self._store.put(documents, vectors)
+        if not self.report.dry_run:
+            self._store.put(documents, vectors)
         self._count(changed, sum(len(row.passages) for row in documents), len(vectors))
         self._add(
             failed=tuple(_failure(row, failed) for one in changed for row in one.rows if row.vector_key in failed)
         )
 
+    def _vectors(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+        """Vectors for the texts that have none (in a dry run, empty ones), and why some cannot have one."""
+        vectors: dict[bytes, FloatArray] = {}
+        failed: dict[bytes, str] = {}
+        while True:
+            # Asked again after embedding, which may take long: what was stored may have lost its last document.
+            known = self._store.known_vectors(list(texts)) | self._counted | vectors.keys() | failed.keys()
+            fitting, unfit = _fitting({key: text for key, text in texts.items() if key not in known}, self._recipe)
+            if not fitting:
+                return vectors, failed | unfit
+            if self.report.dry_run:
+                self._counted |= fitting.keys()
+                return dict.fromkeys(fitting, np.zeros(0, dtype=np.float32)), unfit
+            made, spoiled = self._embed(fitting)
+            vectors |= made
+            failed |= unfit | spoiled
+
     def _count(self, changed: Sequence[_Changed], passages: int, embedded: int) -> None:
-        added = sum(self._state(one.item) is None for one in changed)
+        added = sum(self._state(one.item) is None and not one.item.leaves for one in changed)
         self._add(read=len(changed), added=added, updated=len(changed) - added)
         self._add(passages=passages, embedded=embedded, reused=passages - embedded)
 
@@ -201,9 +235,9 @@ class _Run:
         state = self._state(item)
         return state.origin if state is not None else ""
 
-    def _embed(self, missing: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    def _embed(self, fitting: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
         try:
-            return _embed(missing, self._recipe)
+            return _embed(fitting, self._recipe)
         except Exception as error:  # an embedder is anyone's code; the cause stays chained
             raise self._stopped(error) from error
 
@@ -229,9 +263,8 @@ def _failure(row: PassageRow, failed: Mapping[bytes, str]) -> Refusal:
     return Refusal(id=f"{row.passage.document_id}#{row.passage.ordinal}", reason=failed[row.vector_key])
 
 
-def _embed(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-    """Vectors by key, and why some texts have none."""
-    vectors: dict[bytes, FloatArray] = {}
+def _fitting(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, str], dict[bytes, str]]:
+    """The texts that the model can read whole, and why it cannot read the others."""
     failed: dict[bytes, str] = {}
     fitting = dict(missing)
     if isinstance(recipe.embedder, Tokenized) and recipe.embedder.window is not None:
@@ -241,6 +274,13 @@ def _embed(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, Fl
             if tokens > window:
                 failed[key] = f"{tokens} tokens with its title and headings, and the model reads {window}"
                 del fitting[key]
+    return fitting, failed
+
+
+def _embed(fitting: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    """Vectors by key, and why some texts have none."""
+    vectors: dict[bytes, FloatArray] = {}
+    failed: dict[bytes, str] = {}
     keys = list(fitting)
     for start in range(0, len(keys), _EMBED_AT_ONCE):
         some = keys[start : start + _EMBED_AT_ONCE]

@@ -62,7 +62,7 @@ def _signals(view: View, request: Request, ranking: Ranking, row: int, place: in
         bm25=score,
         coverage=coverage,
         cosine=cosine,
-        probability=probability(request.cuts, cosine, coverage, len(view)),
+        probability=probability(request.cuts, cosine, coverage, len(request.terms.stems), len(view)),
         lexical_rank=None if place is None else _rank(ranking.lexical_rank[place]),
         dense_rank=None if place is None else _rank(ranking.dense_rank[place]),
     )

@@ -171,7 +171,8 @@ def _evidence(
         evidence["coverage"] = float(coverage.max(initial=0.0))
     if request.vector is not None and not np.isnan(cosine).all():
         evidence["cosine"] = float(np.nanmax(cosine))
-    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"), passages)
+    words = len(request.terms.stems)
+    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"), words, passages)
     if fitted is not None:
         evidence["probability"] = fitted
     if rare is not None:
@@ -296,7 +297,7 @@ class _Delivery:
             bm25=_known(ranking.bm25[place]),
             coverage=coverage,
             cosine=cosine,
-            probability=probability(self.request.cuts, cosine, coverage, len(self.view)),
+            probability=probability(self.request.cuts, cosine, coverage, len(self.request.terms.stems), len(self.view)),
             lexical_rank=_rank(ranking.lexical_rank[place]),
             dense_rank=_rank(ranking.dense_rank[place]),
         )

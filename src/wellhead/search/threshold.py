@@ -5,8 +5,9 @@
 2. Every hit carries a verdict on its own signals; hits below are dropped only where the caller asks (`cut="hit"` or an
    explicit `threshold=`).
 
-The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage + c * ln(passages)))): a logistic regression
-of "this query can be answered" on the best cosine and the best coverage of a scope of so many passages.
+The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage * sqrt(words) + c * ln(passages)))): a
+logistic regression of "this query can be answered" on the best cosine, the best coverage for a query of so many words
+(a long question is never covered as far as a short one), and the passages in scope.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Cuts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         hybrid, dense, lexical: signal name -> (base, slope), for searches with both legs, or one alone. Without any (an
             embedder that nobody measured) no query is refused.
-        fit: bias, weight of the cosine, weight of the coverage, weight of ln(passages); None without a fit.
+        fit: bias and the weights of cosine, coverage * sqrt(words) and ln(passages); None without a fit.
         origin: where they come from.
     """
 
@@ -61,12 +62,18 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def probability(cuts: Cuts, cosine: float | None, coverage: float | None, passages: int) -> float | None:
-    """The fitted probability, 0 to 1; None without a fit or without both signals."""
+def probability(cuts: Cuts, cosine: float | None, coverage: float | None, words: int, passages: int) -> float | None:
+    """The fitted probability, 0 to 1; None without a fit or without both signals.
+
+    Args:
+        words: distinct stems of the query. passages: in scope.
+    """
     if cuts.fit is None or cosine is None or coverage is None:
         return None
     bias, by_cosine, by_coverage, by_passages = cuts.fit
-    odds = bias + by_cosine * cosine + by_coverage * coverage + by_passages * math.log(max(passages, 1))
+    odds = (
+        bias + by_cosine * cosine + by_coverage * coverage * math.sqrt(words) + by_passages * math.log(max(passages, 1))
+    )
     # The same as 1 / (1 + exp(-odds)), and never an overflow.
     return 0.5 * (1.0 + math.tanh(odds / 2.0))
 

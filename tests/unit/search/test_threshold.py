@@ -81,16 +81,17 @@ def test_rare_is_at_most_a_twentieth_or_three(frequency: int, rows: int, rare: b
 
 def test_the_fitted_probability_by_hand() -> None:
     cuts = Cuts(fit=(-1.0, 2.0, 3.0, -0.5))
-    assert probability(cuts, 0.5, 0.0, 1) == pytest.approx(0.5)
-    assert probability(cuts, 0.5, 1.0, 1) == pytest.approx(1 / (1 + math.exp(-3.0)))
-    assert probability(cuts, 0.5, 1.0, 100) == pytest.approx(1 / (1 + math.exp(-3.0 + 0.5 * math.log(100))))
-    assert probability(cuts, None, 1.0, 1) is None
-    assert probability(Cuts(), 0.5, 0.5, 1) is None
+    assert probability(cuts, 0.5, 0.0, 1, 1) == pytest.approx(0.5)
+    assert probability(cuts, 0.5, 1.0, 1, 1) == pytest.approx(1 / (1 + math.exp(-3.0)))
+    assert probability(cuts, 0.5, 1.0, 4, 1) == pytest.approx(1 / (1 + math.exp(-6.0)))
+    assert probability(cuts, 0.5, 1.0, 1, 100) == pytest.approx(1 / (1 + math.exp(-3.0 + 0.5 * math.log(100))))
+    assert probability(cuts, None, 1.0, 1, 1) is None
+    assert probability(Cuts(), 0.5, 0.5, 1, 1) is None
 
 
 @pytest.mark.parametrize(("bias", "expected"), [(-5000.0, 0.0), (5000.0, 1.0)])
 def test_no_fit_is_too_steep(bias: float, expected: float) -> None:
-    assert probability(Cuts(fit=(bias, 1.0, 1.0, 0.0)), 0.5, 0.5, 10) == expected
+    assert probability(Cuts(fit=(bias, 1.0, 1.0, 0.0)), 0.5, 0.5, 1, 10) == expected
 
 
 def test_cuts_are_kept_by_the_legs_that_search_and_rise_with_the_passages() -> None:

@@ -23,12 +23,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 UNKNOWN = Profile(weight=0.5, cuts=Cuts())
 PROFILES: dict[str, Profile] = {
     "static@l2_supercat_256-log:256": Profile(
-        weight=0.4,
+        weight=0.5,
         cuts=Cuts(
-            hybrid={"cosine": (0.195, 0.0358), "coverage": (-0.03, 0.054), "probability": (0.115, 0.0)},
+            hybrid={"cosine": (0.195, 0.0358), "coverage": (-0.03, 0.0542), "probability": (0.09, 0.0)},
             dense={"cosine": (0.145, 0.0311)},
-            lexical={"coverage": (-0.015, 0.0293)},
-            fit=(-6.689, 30.36, 18.324, -1.28),
+            lexical={"coverage": (-0.015, 0.0294)},
+            fit=(-5.883, 25.424, 10.305, -1.403),
         ),
     ),
 }
