@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -101,6 +101,7 @@ _TOKEN = regex.compile(
     rf"|{_LETTER}+(?:[._\-'’]+{_LETTER}+)*)",
     regex.VERSION1,
 )
+_HAN = regex.compile(r"\p{Han}")
 _APOSTROPHE = regex.compile(r"['’]+")
 _JOINT = regex.compile(r"[._\-]+")
 _MARKED = regex.compile(r"(.*[+#])\d*")
@@ -128,7 +129,7 @@ def analyze(text: str, language: str | None) -> Terms:
     """The terms of a text in a language (ISO 639-1; None or an unknown one means no stemming, no stopwords).
 
     Normalised by NFKC and case folded; Arabic letters unified; Chinese, Japanese, Thai, Lao, Khmer and Burmese as
-    overlapping pairs of characters. Never fails: any text is data.
+    overlapping pairs of characters, Han characters also alone. Never fails: any text is data.
     """
     expand = _expander(language or "")
     stems: dict[str, int] = {}
@@ -142,13 +143,20 @@ def analyze(text: str, language: str | None) -> Terms:
     return Terms(stems=stems, words=words)
 
 
-def query_language(text: str, languages: Mapping[str, int]) -> str:
+def query_language(text: str, languages: Mapping[str, int], known: Callable[[str], bool]) -> str:
     """The language to analyse a query in, for an index that holds passages in `languages` (passages by language).
 
-    One language: that one, without a guess. Several: the one detected among them.
+    One language: that one, without a guess. Several: the one detected among them; where a query is too short to tell,
+    the one whose stems the index knows most of (`known`: whether a passage holds this stem).
     """
-    present = [name for name in languages if name]
-    return present[0] if len(present) == 1 else detect(text, present)
+    present = sorted(name for name in languages if name)
+    if len(present) == 1:
+        return present[0]
+    language, sure = _guess(text, present)
+    if sure or not present:
+        return language
+    # The default comes first, so that it wins a tie.
+    return max([language, *present], key=lambda name: sum(map(known, analyze(text, name).stems)))
 
 
 def stems_of(text: str, language: str | None) -> dict[str, str]:
@@ -247,8 +255,11 @@ def _unify_arabic(word: str) -> str:
 
 
 def _pairs(run: str) -> Iterator[str]:
+    """Overlapping pairs of a run without spaces; and each Han character, which is a word of its own."""
     if len(run) == 1:
         yield run
+        return
+    yield from _HAN.findall(run)
     yield from (first + second for first, second in itertools.pairwise(run))
 
 
@@ -281,14 +292,20 @@ def _versions(token: str) -> list[str]:
 
 def detect(text: str, languages: Sequence[str] = LANGUAGES) -> str:
     """The language of a text among `languages` (ISO 639-1): English when there is too little to tell."""
-    known = [name for name in languages if name in LANGUAGES]
-    default = _DEFAULT_LANGUAGE if not known or _DEFAULT_LANGUAGE in known else known[0]
+    return _guess(text, languages)[0]
+
+
+def _guess(text: str, languages: Sequence[str]) -> tuple[str, bool]:
+    """The language, and whether there was enough to tell."""
+    among = [name for name in languages if name in LANGUAGES]
+    default = _DEFAULT_LANGUAGE if not among or _DEFAULT_LANGUAGE in among else among[0]
     sample = text[:4000]
-    if len(known) == 1 or not any(character.isalpha() for character in sample):
-        return default
-    name, probability = _detector(tuple(sorted(known))).classify(sample)
-    enough = probability >= 0.9 or not sample.isascii()
-    return str(name) if enough else default
+    if len(among) == 1 or not any(character.isalpha() for character in sample):
+        return default, len(among) == 1
+    name, probability = _detector(tuple(sorted(among))).classify(sample)
+    if probability >= 0.9 or not sample.isascii():
+        return str(name), True
+    return default, False
 
 
 @lru_cache(maxsize=8)

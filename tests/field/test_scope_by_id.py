@@ -59,17 +59,3 @@ def test_a_foreign_id_is_as_unknown_as_a_made_up_one(kind: str, scope_key: str |
         assert acme.get("acme-secret") is not None
         assert acme.passages("acme-secret") == [secret]
         assert msgspec.structs.replace(acme.stats(), index_version=before.index_version) == before
-
-
-@pytest.mark.promise("D40")
-@pytest.mark.parametrize("scope_key", KEYS)
-@pytest.mark.parametrize("kind", STORES)
-def test_a_crowd_in_another_scope_takes_no_places(kind: str, scope_key: str | None, kb: Path) -> None:
-    """Filtered after the ranking, the three of acme would be crowded out by the five hundred of globex."""
-    with open_house(kind, kb, scope_key) as index:
-        acme, globex = index.scoped(tenant="acme"), index.scoped(tenant="globex")
-        globex.add(Document(id=f"g{n}", text=f"zyzzyva zyzzyva {n}") for n in range(500))
-        acme.add(Document(id=f"a{n}", text=f"a long note in which one zyzzyva is told of {n}") for n in range(3))
-        hits = acme.search("zyzzyva", k=3, cut="off")
-        assert {hit.passage.document_id for hit in hits} == {"a0", "a1", "a2"}
-        assert {hit.metadata["tenant"] for hit in hits} == {"acme"}

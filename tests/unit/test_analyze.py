@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wellhead import Document, Index
 from wellhead.analyze import (
     LANGUAGES,
     STOPWORDS,
@@ -195,14 +196,15 @@ def test_arabic_letters_written_in_several_ways_are_one(one: str, other: str, la
 
 
 @pytest.mark.parametrize(
-    ("text", "pairs"), [("東京都", {"東京", "京都"}), ("学", {"学"}), ("ไทย", {"ไท", "ทย"}), ("カナ", {"カナ"})]
+    ("text", "pairs"),
+    [("東京都", {"東", "京", "都", "東京", "京都"}), ("学", {"学"}), ("ไทย", {"ไท", "ทย"}), ("カナ", {"カナ"})],
 )
 def test_scripts_without_spaces_become_pairs(text: str, pairs: set[str]) -> None:
     assert words(text, "ja") == pairs
 
 
 def test_a_run_without_spaces_ends_where_other_letters_begin() -> None:
-    assert words("東京tower2020年", "ja") == {"東京", "tower2020", "tower", "2020", "年"}
+    assert words("東京tower2020年", "ja") == {"東", "京", "東京", "tower2020", "tower", "2020", "年"}
 
 
 def test_hindi_words_keep_their_vowel_signs() -> None:
@@ -327,11 +329,29 @@ def test_the_language_of_a_sentence_is_told(language: str, text: str) -> None:
     assert detect(text) == language
 
 
+def nothing(stem: str) -> bool:
+    return False
+
+
 def test_a_query_takes_the_only_language_of_the_index_without_a_guess() -> None:
-    assert query_language("the quick brown fox jumps", {"de": 3, "": 2}) == "de"
-    assert query_language("Wie wird der Schlüssel gewechselt, wenn er abläuft?", {"de": 3, "en": 9}) == "de"
-    assert query_language("how", {"de": 3, "en": 9}) == "en"
-    assert query_language("how", {}) == "en"
+    assert query_language("the quick brown fox jumps", {"de": 3, "": 2}, nothing) == "de"
+    assert query_language("Wie wird der Schlüssel gewechselt, wenn er abläuft?", {"de": 3, "en": 9}, nothing) == "de"
+    assert query_language("how", {"de": 3, "en": 9}, nothing) == "en"
+    assert query_language("how", {}, nothing) == "en"
+
+
+def test_a_query_too_short_to_tell_takes_the_language_whose_stems_the_index_knows() -> None:
+    german = set(analyze("Rechnungen und Kundennummern", "de").stems)
+    assert query_language("Rechnungen", {"de": 3, "en": 9}, german.__contains__) == "de"
+    assert query_language("policies", {"de": 3, "en": 9}, german.__contains__) == "en"
+
+
+def test_one_han_character_is_a_word() -> None:
+    index = Index.open(":memory:")
+    index.add(
+        [Document(id="a", text="猫が好きです。", language="ja"), Document(id="b", text="犬です。", language="ja")]
+    )
+    assert [hit.passage.document_id for hit in index.search("猫", mode="lexical")] == ["a"]
 
 
 def test_a_language_that_the_index_lacks_is_never_detected() -> None:

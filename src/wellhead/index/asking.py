@@ -80,7 +80,9 @@ def request(house: House, asked: Asked, view: View) -> Request:
     """
     if "analyzer" in house.stale or "languages" in house.stale:
         house.check_fresh()
-    language = asked.language or query_language(asked.query, view.languages)
+    language = asked.language or query_language(
+        asked.query, view.languages, lambda stem: view.stems.posting(stem) is not None
+    )
     vector, degraded = _vector(house, asked, view)
     profile = wiring.profile(house.recipe.embedder)
     return Request(

@@ -124,6 +124,19 @@ def test_a_scope_alone_never_says_filtered_out(scope_key: str | None) -> None:
         assert index.scoped(tenant="globex").stats().passages == 0
 
 
+@pytest.mark.promise("D40")
+@both_kinds
+def test_a_crowd_in_another_scope_takes_no_places(scope_key: str | None) -> None:
+    """Filtered after the ranking, the three of acme would be crowded out by the five hundred of globex."""
+    with house(scope_key) as index:
+        acme, globex = index.scoped(tenant="acme"), index.scoped(tenant="globex")
+        globex.add(note(f"g{n}", f"zyzzyva zyzzyva {n}") for n in range(500))
+        acme.add(note(f"a{n}", f"a long note in which one zyzzyva is told of {n}") for n in range(3))
+        hits = acme.search("zyzzyva", k=3, cut="off")
+        assert {hit.passage.document_id for hit in hits} == {"a0", "a1", "a2"}
+        assert {hit.metadata["tenant"] for hit in hits} == {"acme"}
+
+
 @pytest.mark.parametrize(
     "scope", [{}, {"tenant": "acme", "area": "a"}, {"area": "acme"}], ids=["none", "two", "another key"]
 )
