@@ -34,7 +34,8 @@ def start(cwd: Path, *args: str, **options: Any) -> subprocess.Popen[bytes]:
 def on_terminal(cwd: Path, *args: str, **environment: str) -> tuple[int, str]:
     """Run with stdout and stderr on a terminal; the code, and what the terminal got."""
     ours, theirs = pty.openpty()
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment}
+    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    env = {**plain, "TERM": "xterm", "COLUMNS": "80", **environment}
     process = start(cwd, *args, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     got = b""
