@@ -13,7 +13,7 @@ from wellhead.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from wellhead.backends.embedders.profiles import Profile
     from wellhead.ingest.chunk import Chunker, TokenStarts
-    from wellhead.ingest.load import Recipe
+    from wellhead.ingest.rows import Recipe
     from wellhead.ports import Embedder, Store
 
 __all__ = ["CHUNKERS", "EMBEDDERS", "PASSAGE_TOKENS", "chunker", "embedder", "model_name", "profile", "recipe", "store"]
@@ -131,7 +131,7 @@ def recipe(
         ConfigError: an unknown name or language. MissingExtra: a package is not installed.
     """
     from wellhead.analyze import ANALYZER, LANGUAGES
-    from wellhead.ingest.load import Recipe
+    from wellhead.ingest.rows import Recipe
 
     chosen = embedder_wanted if embedder_wanted is not None else made.get("embedder", "static")
     model = embedder(chosen) if isinstance(chosen, str) else chosen

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wellhead import Document, Index
-from wellhead.ingest.load import vector_key
+from wellhead.ingest.rows import vector_key
 from wellhead.testing.fakes import HashEmbedder
 
 

@@ -84,7 +84,7 @@ def test_no_second_function_makes_terms_of_a_text(root: Path) -> None:
                 uses.setdefault(path.name, set()).update(alias.name for alias in node.names)
             if isinstance(node, (ast.Import, ast.ImportFrom)) and path.name != "analyze.py":
                 assert "Stemmer" not in {alias.name for alias in node.names}, path
-    assert "analyze" in uses["load.py"]
+    assert "analyze" in uses["rows.py"]
     assert "analyze" in uses["asking.py"]
 
 

@@ -11,7 +11,7 @@ from wellhead import wiring
 from wellhead.analyze import analyze, identifiers, query_language, stems_of
 from wellhead.errors import BackendError, StaleIndex, StaleView, UsageError
 from wellhead.index.house import House, Scope
-from wellhead.ingest.load import unit
+from wellhead.ingest.vectors import unit
 from wellhead.ports import Tokenized, View
 from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid

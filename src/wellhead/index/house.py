@@ -14,7 +14,7 @@ from wellhead.events import Sink
 
 if TYPE_CHECKING:
     from wellhead.ingest.chunk import Chunker
-    from wellhead.ingest.load import Recipe
+    from wellhead.ingest.rows import Recipe
     from wellhead.ports import Embedder, Store
 
 __all__ = ["House", "OnDegrade", "Scope", "open_house", "scope_value"]

@@ -6,30 +6,27 @@ embedded. A run that is stopped, for whatever reason, keeps its finished batches
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import numpy as np
 
-from wellhead.analyze import analyze, detect
 from wellhead.errors import ConfigError, DocumentError, IngestStopped
 from wellhead.events import Sink, emit
-from wellhead.ingest.chunk import Chunker, Slice
-from wellhead.ports import DocumentState, Embedder, Store, Tokenized
-from wellhead.records import Document, DocumentRow, Passage, PassageRow, Refusal, SyncReport
+from wellhead.ingest.rows import Recipe, document_digest, rows_of
+from wellhead.ingest.vectors import embed, fitting
+from wellhead.ports import DocumentState, Store
+from wellhead.records import Document, DocumentRow, PassageRow, Refusal, SyncReport
 
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
 
-__all__ = ["Incoming", "Progress", "Recipe", "load", "passages_of", "unit", "vector_key"]
+__all__ = ["Incoming", "Progress", "load"]
 
 # A batch ends at whichever comes first.
 _BATCH_DOCUMENTS = 64
 _BATCH_CHARACTERS = 400_000
-_EMBED_AT_ONCE = 64
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 
@@ -44,23 +41,6 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     scope: str
     origin: str
     leaves: tuple[str, ...] = ()
-
-
-class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How rows are made. The names are part of the fingerprint of what is stored.
-
-    Args:
-        chunk: cuts a document; chunker: its name with its settings.
-        embedder: makes the vectors; model: its name, revision and dimensions.
-        analyzer: name of the analyzer; languages: among which a document's language is detected.
-    """
-
-    chunk: Chunker
-    chunker: str
-    embedder: Embedder
-    model: str
-    analyzer: str
-    languages: tuple[str, ...]
 
 
 def load(
@@ -144,14 +124,14 @@ class _Run:
     def _is_unchanged(self, item: Incoming) -> bool:
         state = self._state(item)
         return (
-            state is not None and not state.incomplete and state.digest == _document_digest(item.document, self._recipe)
+            state is not None and not state.incomplete and state.digest == document_digest(item.document, self._recipe)
         )
 
     def _made(self, item: Incoming) -> _Changed | None:
         """The document with its rows; None when it cannot be taken."""
-        digest = _document_digest(item.document, self._recipe)
+        digest = document_digest(item.document, self._recipe)
         try:
-            return _Changed(item, digest, _rows(item.document, item.scope, self._recipe))
+            return _Changed(item, digest, rows_of(item.document, item.scope, self._recipe))
         except DocumentError as error:
             self._refuse(Refusal(id=item.document.id, reason=error.what))
             return None
@@ -205,13 +185,13 @@ class _Run:
         while True:
             # Asked again after embedding, which may take long: what was stored may have lost its last document.
             known = self._store.known_vectors(list(texts)) | self._counted | vectors.keys() | failed.keys()
-            fitting, unfit = _fitting({key: text for key, text in texts.items() if key not in known}, self._recipe)
-            if not fitting:
+            whole, unfit = fitting({key: text for key, text in texts.items() if key not in known}, self._recipe)
+            if not whole:
                 return vectors, failed | unfit
             if self.report.dry_run:
-                self._counted |= fitting.keys()
-                return dict.fromkeys(fitting, np.zeros(0, dtype=np.float32)), unfit
-            made, spoiled = self._embed(fitting)
+                self._counted |= whole.keys()
+                return dict.fromkeys(whole, np.zeros(0, dtype=np.float32)), unfit
+            made, spoiled = self._embed(whole)
             vectors |= made
             failed |= unfit | spoiled
 
@@ -235,9 +215,9 @@ class _Run:
         state = self._state(item)
         return state.origin if state is not None else ""
 
-    def _embed(self, fitting: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    def _embed(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
         try:
-            return _embed(fitting, self._recipe)
+            return embed(texts, self._recipe)
         except Exception as error:  # an embedder is anyone's code; the cause stays chained
             raise self._stopped(error) from error
 
@@ -261,154 +241,3 @@ class _Run:
 
 def _failure(row: PassageRow, failed: Mapping[bytes, str]) -> Refusal:
     return Refusal(id=f"{row.passage.document_id}#{row.passage.ordinal}", reason=failed[row.vector_key])
-
-
-def _fitting(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, str], dict[bytes, str]]:
-    """The texts that the model can read whole, and why it cannot read the others."""
-    failed: dict[bytes, str] = {}
-    fitting = dict(missing)
-    if isinstance(recipe.embedder, Tokenized) and recipe.embedder.window is not None:
-        window = recipe.embedder.window
-        for key, text in missing.items():
-            tokens = len(recipe.embedder.token_starts(text))
-            if tokens > window:
-                failed[key] = f"{tokens} tokens with its title and headings, and the model reads {window}"
-                del fitting[key]
-    return fitting, failed
-
-
-def _embed(fitting: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-    """Vectors by key, and why some texts have none."""
-    vectors: dict[bytes, FloatArray] = {}
-    failed: dict[bytes, str] = {}
-    keys = list(fitting)
-    for start in range(0, len(keys), _EMBED_AT_ONCE):
-        some = keys[start : start + _EMBED_AT_ONCE]
-        made = _checked(recipe.embedder.embed_documents([fitting[key] for key in some]), len(some), recipe)
-        for key, vector in zip(some, made, strict=True):
-            scaled = unit(vector)
-            if scaled is None:
-                failed[key] = "the embedder gave a vector of zeros, or one that is not finite"
-            else:
-                vectors[key] = scaled
-    return vectors, failed
-
-
-def _checked(made: object, count: int, recipe: Recipe) -> FloatArray:
-    vectors: FloatArray = np.asarray(made, dtype=np.float32)
-    expected = (count, recipe.embedder.dims)
-    if vectors.shape != expected:
-        raise ConfigError(
-            f"the embedder gave vectors of shape {vectors.shape}, not {expected}",
-            where=recipe.model,
-            why="it declares other dimensions than it gives, or drops texts",
-            fix="correct its `dims`, or make it return one vector a text",
-        )
-    return vectors
-
-
-def unit(vector: FloatArray) -> FloatArray | None:
-    """The vector scaled to unit length; None when it is all zeros or not finite."""
-    length = float(np.linalg.norm(vector.astype(np.float64)))
-    if not np.isfinite(length) or length == 0.0:
-        return None
-    scaled: FloatArray = (vector.astype(np.float64) / length).astype(np.float32)
-    return scaled
-
-
-def _rows(document: Document, scope: str, recipe: Recipe) -> tuple[PassageRow, ...]:
-    return tuple(
-        PassageRow(
-            passage=passage,
-            digest=_row_digest(passage),
-            vector_key=vector_key(recipe.model, "document", passage.embedded_text),
-            terms=analyze(passage.embedded_text, passage.language),
-        )
-        for passage in passages_of(document, scope, recipe.chunk, recipe.languages)
-    )
-
-
-def passages_of(document: Document, scope: str, chunk: Chunker, languages: Sequence[str]) -> list[Passage]:
-    """The passages of a document, in order, with their ids.
-
-    Raises:
-        DocumentError: the chunker gave a slice that is none (outside the text, or blank).
-    """
-    language = document.language or detect(document.text, languages)
-    occurrences: Counter[str] = Counter()
-    passages: list[Passage] = []
-    for piece in chunk(document):
-        text = document.text[piece.start : piece.end]
-        if not text.strip() or not 0 <= piece.start < piece.end <= len(document.text):
-            raise DocumentError(
-                f"the chunker gave a blank slice {piece.start}..{piece.end}",
-                where=document.id,
-                fix="a chunker returns slices of the text that hold more than white space",
-            )
-        passages.append(
-            Passage(
-                id=_hash(scope, document.id, text, str(occurrences[text])).hex(),
-                document_id=document.id,
-                ordinal=len(passages),
-                text=text,
-                start=piece.start,
-                end=piece.end,
-                heading=piece.heading,
-                page=piece.page,
-                uri=document.uri,
-                title=document.title,
-                metadata=document.metadata,
-                content_hash=hashlib.sha256(text.encode()).hexdigest()[:12],
-                language=language,
-                context=_context(document, piece, text),
-            )
-        )
-        occurrences[text] += 1
-    return passages
-
-
-def _context(document: Document, piece: Slice, text: str) -> str:
-    """Title, heading path and what the slice itself needs; a heading that opens the slice is not said twice."""
-    opening = text.lstrip().partition("\n")[0].strip("#=*- \t\r")
-    said = dict.fromkeys([document.title.strip(), *(name.strip() for name in piece.heading)])
-    lines = [name for name in said if name and name != opening]
-    return "\n".join([*lines, piece.context] if piece.context else lines)
-
-
-def vector_key(model: str, role: str, text: str) -> bytes:
-    """32 bytes that name the vector of a text: one model, one role, one text, whoever owns it."""
-    return _hash(model, role, text)
-
-
-def _document_digest(document: Document, recipe: Recipe) -> bytes:
-    return _hash(
-        document.id,
-        document.uri,
-        document.title,
-        document.text,
-        document.media_type,
-        document.language or "",
-        _json(document.metadata),
-        recipe.chunker,
-        recipe.model,
-        recipe.analyzer,
-        " ".join(recipe.languages),
-    )
-
-
-def _row_digest(passage: Passage) -> bytes:
-    return _hash(passage.id, _json(passage.metadata), _json(passage.heading), f"{passage.start}:{passage.end}")
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()
-
-
-def _hash(*parts: str) -> bytes:
-    """SHA-256 over length-prefixed parts, so that no two lists of parts run together."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.digest()

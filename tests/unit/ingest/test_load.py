@@ -16,7 +16,9 @@ from wellhead.backends.stores.memory import MemoryStore
 from wellhead.errors import BackendError, ConfigError, IngestStopped
 from wellhead.events import Event
 from wellhead.ingest.chunk import Chunker, Slice, structure
-from wellhead.ingest.load import Incoming, Recipe, load, unit, vector_key
+from wellhead.ingest.load import Incoming, load
+from wellhead.ingest.rows import Recipe, vector_key
+from wellhead.ingest.vectors import unit
 from wellhead.records import Document, Passage, Refusal, SyncReport
 from wellhead.testing.fakes import HashEmbedder
 

@@ -170,6 +170,6 @@ def test_the_leg_is_arithmetic_alone() -> None:
 
 def test_one_analyzer_serves_both_sides() -> None:
     import wellhead.index.asking
-    import wellhead.ingest.load
+    import wellhead.ingest.rows
 
-    assert wellhead.index.asking.analyze is wellhead.ingest.load.analyze is analyze  # type: ignore[attr-defined]
+    assert wellhead.index.asking.analyze is wellhead.ingest.rows.analyze is analyze  # type: ignore[attr-defined]

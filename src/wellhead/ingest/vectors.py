@@ -1,0 +1,72 @@
+"""Texts become vectors, checked: of the right shape, finite, of unit length, and of the whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wellhead.errors import ConfigError
+from wellhead.ingest.rows import Recipe
+from wellhead.ports import Tokenized
+
+if TYPE_CHECKING:
+    from wellhead.ports import FloatArray
+
+__all__ = ["embed", "fitting", "unit"]
+
+_EMBED_AT_ONCE = 64
+
+
+def fitting(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, str], dict[bytes, str]]:
+    """The texts that the model can read whole, and why it cannot read the others."""
+    failed: dict[bytes, str] = {}
+    whole = dict(missing)
+    if isinstance(recipe.embedder, Tokenized) and recipe.embedder.window is not None:
+        window = recipe.embedder.window
+        for key, text in missing.items():
+            tokens = len(recipe.embedder.token_starts(text))
+            if tokens > window:
+                failed[key] = f"{tokens} tokens with its title and headings, and the model reads {window}"
+                del whole[key]
+    return whole, failed
+
+
+def embed(texts: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    """Vectors by key, and why some texts have none."""
+    vectors: dict[bytes, FloatArray] = {}
+    failed: dict[bytes, str] = {}
+    keys = list(texts)
+    for start in range(0, len(keys), _EMBED_AT_ONCE):
+        some = keys[start : start + _EMBED_AT_ONCE]
+        made = _checked(recipe.embedder.embed_documents([texts[key] for key in some]), len(some), recipe)
+        for key, vector in zip(some, made, strict=True):
+            scaled = unit(vector)
+            if scaled is None:
+                failed[key] = "the embedder gave a vector of zeros, or one that is not finite"
+            else:
+                vectors[key] = scaled
+    return vectors, failed
+
+
+def _checked(made: object, count: int, recipe: Recipe) -> FloatArray:
+    vectors: FloatArray = np.asarray(made, dtype=np.float32)
+    expected = (count, recipe.embedder.dims)
+    if vectors.shape != expected:
+        raise ConfigError(
+            f"the embedder gave vectors of shape {vectors.shape}, not {expected}",
+            where=recipe.model,
+            why="it declares other dimensions than it gives, or drops texts",
+            fix="correct its `dims`, or make it return one vector a text",
+        )
+    return vectors
+
+
+def unit(vector: FloatArray) -> FloatArray | None:
+    """The vector scaled to unit length; None when it is all zeros or not finite."""
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0.0:
+        return None
+    scaled: FloatArray = (vector.astype(np.float64) / length).astype(np.float32)
+    return scaled
