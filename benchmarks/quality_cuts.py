@@ -108,7 +108,7 @@ def evidence(index: Index, queries: Sequence[str], passages: int) -> Evidence:
     for query in queries:
         found = index.search(query, k=1, cut="off").evidence
         words = len(analyze(query, "en").stems)
-        signals.append((found.get("cosine", 0.0), found.get("coverage", 0.0), words, math.log(passages)))
+        signals.append((found.get("cosine", 0.0), found.get("coverage", 0.0), words, math.log(max(passages, 5))))
         named.append("rare" in found)
     return Evidence(np.array(signals).reshape(-1, 4), np.array(named, dtype=np.bool_))
 

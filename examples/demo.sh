@@ -29,8 +29,8 @@ rm -rf "$index"
 say "A folder becomes an index."
 run 0 wellhead index examples/handbook/docs --into "$index"
 
-say "A paraphrase: it shares no word with the passage on backups, which is found by its meaning."
-run 0 wellhead search "I can't remember the password protecting our saved snapshots. Is there any way in?" -k 3 --index "$index"
+say "A paraphrase that shares no word with its answer. The default cut is careful and would refuse it; --cut off shows what is nearest."
+run 0 wellhead search "Is it cheaper for nonprofit organizations?" -k 1 --cut off --explain --index "$index"
 
 say "An identifier, typed exactly."
 run 0 wellhead search "default value of endpoint_disable_after" -k 3 --index "$index"
@@ -41,5 +41,7 @@ run 3 wellhead search "How long should sourdough rise before baking?" -k 3 --ind
 say "A filtered search: only what belongs to one tenant is ranked at all."
 run 0 wellhead search "How many days do we have to ask for a refund?" -k 3 --filter tenant=globex --index "$index"
 
-say "The 40 labelled questions, one row a pipeline."
+say "The 40 questions (32 with an answer, 8 without), one row a pipeline."
 run 0 wellhead eval examples/handbook
+
+say "Yours: .venv/bin/wellhead index YOUR_FOLDER, then .venv/bin/wellhead search 'your question'"

@@ -13,11 +13,14 @@ from wellhead.records import (
     DocumentRow,
     Finding,
     Hits,
+    Metadata,
     MetadataValue,
     Passage,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Column",
     "DocumentState",
+    "DocumentSummary",
     "Embedder",
     "Field",
     "Generator",
@@ -213,6 +217,25 @@ class DocumentState(NamedTuple):
     incomplete: bool
 
 
+class DocumentSummary(NamedTuple):
+    """A document without its text, and what a store remembers of it.
+
+    Args:
+        passages: how many it has.
+        incomplete: some passage is missing, or lost its vector.
+        damaged: its row is not as it was written; then nothing but the id is told, and that as far as it can be read.
+    """
+
+    id: str
+    metadata: Metadata
+    title: str = ""
+    uri: str = ""
+    origin: str = ""
+    passages: int = 0
+    incomplete: bool = False
+    damaged: bool = False
+
+
 class Store(Protocol):
     """Keeps documents, their passages and vectors; one scope never sees another's.
 
@@ -225,6 +248,11 @@ class Store(Protocol):
         ...
 
     @property
+    def folder(self) -> Path | None:
+        """Where it lies, or None where it lies in no folder."""
+        ...
+
+    @property
     def read_only(self) -> bool: ...
     def version(self) -> int:
         """Grows with every write; 0 for a store never written to."""
@@ -234,7 +262,14 @@ class Store(Protocol):
         """What the index was made with (fingerprint parts, scope key), by name; empty for a new store."""
         ...
 
-    def set_settings(self, settings: Mapping[str, str]) -> None: ...
+    def set_settings(self, settings: Mapping[str, str], *, expected: Mapping[str, str] | None = None) -> None:
+        """Replace all settings, where `expected` is given only while they are still those: one transaction.
+
+        Raises:
+            ConfigError: they are neither `expected` nor already `settings`; nothing is written.
+        """
+        ...
+
     def put(self, documents: Sequence[DocumentRow], vectors: Mapping[bytes, FloatArray]) -> None:
         """Write documents whole (replacing those of the same scope and id) and new vectors (float32[d] by key)."""
         ...
@@ -248,8 +283,15 @@ class Store(Protocol):
         """All documents of the scope, by id."""
         ...
 
-    def states(self, scope: str) -> dict[str, DocumentState]:
-        """Every document of the scope, by id."""
+    def states(self, scope: str, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
+        """Those of `ids` that are there, or every document of the scope, by id.
+
+        One of which the text, a passage or a vector is damaged or gone counts as incomplete: it raises no error.
+        """
+        ...
+
+    def summaries(self, scope: str) -> Sequence[DocumentSummary]:
+        """Every document of the scope without its text, by id; a damaged one raises no error."""
         ...
 
     def scopes_of(self, document_id: str) -> list[str]:

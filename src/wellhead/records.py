@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, cast, overload
+from typing import Literal, Protocol, TypeAlias, cast, overload
 
 import msgspec
 
@@ -49,6 +50,19 @@ Metadata: TypeAlias = Mapping[str, MetadataValue]
 Outcome: TypeAlias = Literal["hits", "no_match", "filtered_out", "empty_index"]
 Verdict: TypeAlias = Literal["pass", "below", "unjudged"]
 
+_LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8})*")
+# Three-letter codes (ISO 639-2, both kinds, and 639-3) of languages that have one of two letters; both written kinds
+# of Norwegian, which share a stemmer; and two old codes that are still met.
+_TWO_LETTERS = """
+ara:ar arb:ar baq:eu eus:eu ben:bn bul:bg cat:ca chi:zh zho:zh cmn:zh cze:cs ces:cs dan:da dut:nl nld:nl ell:el gre:el
+eng:en est:et fas:fa per:fa pes:fa fin:fi fre:fr fra:fr ger:de deu:de gle:ga heb:he hin:hi hrv:hr hun:hu hye:hy arm:hy
+ice:is isl:is ind:id ita:it jpn:ja kor:ko lav:lv lit:lt may:ms msa:ms nep:ne npi:ne nob:no nb:no nor:no nno:no nn:no
+pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk slv:sl spa:es srp:sr swe:sv tam:ta tha:th tur:tr ukr:uk urd:ur vie:vi
+iw:he in:id
+"""
+_ISO_639_1: dict[str, str] = {code: short for code, _, short in (pair.partition(":") for pair in _TWO_LETTERS.split())}
+_NO_LANGUAGE = frozenset({"und", "mul", "zxx"})
+
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One source as the user gives it.
@@ -57,14 +71,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         id: non-blank, unique within its scope; any Unicode, any length.
         text: what is chunked, searched and cited; offsets of passages refer to it.
         uri: where a reader of the citation finds it (a URL or a path); "" means `id` is shown.
-        title: indexed and embedded with every passage; "" for none.
+        title: "" for none. Its first 200 characters, on one line, are indexed and embedded with every passage.
         metadata: filterable values by key: str, int, float (finite), bool, or a list of those. A `date`
-            or `datetime` is stored as its ISO-8601 text.
+            or `datetime` is stored as its ISO-8601 text, a numpy scalar as Python's own.
         media_type: of `text` itself (an HTML page that was read becomes Markdown): chooses how it is cut.
-        language: ISO 639-1 code; None lets the analyzer detect it.
+        language: ISO 639-1 code; None lets the analyzer detect it. Of a tag such as "en-US" the language is kept
+            ("en"), and a three-letter code becomes the one of two letters where there is one.
 
     Raises:
-        DocumentError: a blank id, a text that is no valid Unicode, a metadata value of another type.
+        DocumentError: a blank id, a text that is no valid Unicode, a metadata value of another type, no language code.
     """
 
     id: str
@@ -78,12 +93,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip():
             raise DocumentError("a document needs a non-blank id", fix="give each document a stable id of its own")
-        for name in ("id", "text", "uri", "title"):
-            _check_text(getattr(self, name), name, self.id)
+        for name in ("id", "text", "uri", "title", "media_type"):
+            msgspec.structs.force_setattr(self, name, _clean_text(getattr(self, name), name, self.id))
         msgspec.structs.force_setattr(self, "metadata", clean_metadata(self.metadata, where=self.id))
+        msgspec.structs.force_setattr(self, "language", _clean_language(self.language, self.id))
 
 
-def _check_text(value: object, name: str, where: str) -> None:
+def _clean_text(value: object, name: str, where: str) -> str:
+    """The text as a plain `str`: a subclass of it (an enum, numpy's) could not be stored."""
     if not isinstance(value, str):
         raise DocumentError(f"{name} must be text, not {type(value).__name__}", where=repr(where))
     try:
@@ -95,19 +112,38 @@ def _check_text(value: object, name: str, where: str) -> None:
             why="it is no character and cannot be stored",
             fix="decode the source with the right encoding, or with errors='replace'",
         ) from error
+    return str.__str__(value)
+
+
+def _clean_language(value: object, where: str) -> str | None:
+    """The primary language of a tag, of two letters where there is such a code; None for an unknown one."""
+    if value is None or value == "":
+        return None
+    found = _LANGUAGE_TAG.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise DocumentError(
+            f"{value!r:.80} is no language code",
+            where=repr(where),
+            fix='give an ISO 639-1 code ("en", "de"), or None to have the language detected',
+        )
+    code = found[1].lower()
+    return None if code in _NO_LANGUAGE else _ISO_639_1.get(code, code)
 
 
 def clean_metadata(values: Mapping[str, object], *, where: str = "") -> dict[str, MetadataValue]:
     """A copy of `values` in the stored types: dates as ISO-8601 text, lists as tuples.
 
     Raises:
-        DocumentError: a blank key, a value that is not str, int, finite float, bool, date or a list of those.
+        DocumentError: no mapping, a blank key, a value that is not str, int, finite float, bool, date or a list of
+            those.
     """
+    if not isinstance(values, Mapping):
+        raise DocumentError(f"metadata must be a mapping, not {type(values).__name__}", where=where, fix="give a dict")
     cleaned: dict[str, MetadataValue] = {}
     for key, value in values.items():
         if not isinstance(key, str) or not key.strip():
             raise DocumentError("a metadata key must be non-blank text", where=where, why=f"got {key!r}")
-        _check_text(key, "a metadata key", where)
+        key = _clean_text(key, "a metadata key", where)
         if isinstance(value, (list, tuple)):
             items = cast("Sequence[object]", value)
             cleaned[key] = tuple(_clean_scalar(item, key, where) for item in items)
@@ -117,13 +153,15 @@ def clean_metadata(values: Mapping[str, object], *, where: str = "") -> dict[str
 
 
 def _clean_scalar(value: object, key: str, where: str) -> Scalar:
+    value = _of_numpy(value)
     if isinstance(value, str):
-        _check_text(value, f"metadata {key!r}", where)
+        return _clean_text(value, f"metadata {key!r}", where)
+    if isinstance(value, bool):
         return value
-    if isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63):
-        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return int(value)
     if isinstance(value, float) and math.isfinite(value):
-        return value
+        return float(value)
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
     raise DocumentError(
@@ -132,6 +170,18 @@ def _clean_scalar(value: object, key: str, where: str) -> Scalar:
         why=f"got {type(value).__name__} {value!r:.80}",
         fix="use text, a number of 64 bits, true or false, a date, or a list of those",
     )
+
+
+def _of_numpy(value: object) -> object:
+    """A number, truth value or text of numpy as Python's own (known by its shape: numpy is not imported for this)."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind in {"b", "i", "u", "f", "U"} and getattr(value, "ndim", None) == 0:
+        return cast("_HasItem", value).item()
+    return value
+
+
+class _HasItem(Protocol):
+    def item(self) -> object: ...
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +198,8 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
         page: from 1, or None where the source has no pages.
         uri, title, metadata, language: of the document.
         content_hash: the first 12 hex characters of sha256(text).
-        context: what stands before `text` in what is embedded and indexed: title, heading path, a table's header.
+        context: what stands before `text` in what is embedded and indexed: title, heading path (one line and at most
+            200 characters each), a table's header.
         flags: marks set on the way in (for example "generated"); empty for ordinary text.
     """
 
@@ -416,6 +467,9 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
         moved: of `updated`, those that changed their scope.
         refused: files or documents that could not be read or taken, with reasons. Not in `read`.
         skipped: files left out by the walking rules, by reason; they are no failure.
+        notes: documents that were read, but not as they are written (front matter that does not parse), with reasons.
+        without_passages: of `added` and `updated`, those that gave no passage (a blank text, only paragraphs that the
+            chunker drops): nothing of them can be found. They are no failure.
         failed: passages that the embedder could not take, with reasons; tried again on the next run.
         passages: passages written. embedded: texts sent to the embedder. reused: passages whose vector was there.
         stopped: "" or why the run ended early; the next run resumes.
@@ -431,6 +485,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     moved: int = 0
     refused: tuple[Refusal, ...] = ()
     skipped: Mapping[str, int] = {}
+    notes: tuple[Refusal, ...] = ()
+    without_passages: int = 0
     failed: tuple[Refusal, ...] = ()
     passages: int = 0
     embedded: int = 0
@@ -454,13 +510,19 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
                 f"{'would read' if self.dry_run else 'read'} {self.read} documents: {self.added} added, "
                 f"{self.updated} updated, {self.unchanged} unchanged; {self.removed} removed"
             ),
-            f"{self.passages} passages written: {self.embedded} texts embedded, {self.reused} vectors reused",
+            (
+                f"{self.passages} passages {'would be ' if self.dry_run else ''}written: "
+                f"{self.embedded} texts embedded, {self.reused} vectors reused"
+            ),
         ]
         if self.moved:
             lines.append(f"{self.moved} documents moved to another scope")
+        if self.without_passages:
+            lines.append(f"{self.without_passages} documents hold no passage: nothing of them can be found")
         if self.skipped:
             reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
             lines.append(f"skipped by the walking rules: {reasons}")
+        lines += [f"note {item.id}: {item.reason}" for item in self.notes]
         lines += [f"refused {item.id}: {item.reason}" for item in self.refused]
         lines += [f"not indexed {item.id}: {item.reason}" for item in self.failed]
         if self.stopped:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from wellhead.errors import ConfigError, UsageError
+from wellhead.hints import choices
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from wellhead.backends.embedders.profiles import Profile
     from wellhead.ingest.chunk import Chunker, TokenStarts
     from wellhead.ingest.rows import Recipe
-    from wellhead.ports import Embedder, Store
+    from wellhead.ports import Embedder, FloatArray, Store
 
 __all__ = ["CHUNKERS", "EMBEDDERS", "PASSAGE_TOKENS", "chunker", "embedder", "model_name", "profile", "recipe", "store"]
 
@@ -105,6 +107,8 @@ def store(path: str | Path, *, read_only: bool, create: bool) -> Store:
     Raises:
         UsageError: no index there, and it is not to be made. StoreError: the folder cannot be used.
     """
+    if not isinstance(path, (str, Path)) or not str(path).strip() or "\0" in str(path):
+        raise UsageError("an index needs the path of a folder", why=f"got {path!r:.80}")
     if str(path) == ":memory:":
         from wellhead.backends.stores.memory import MemoryStore
 
@@ -133,10 +137,8 @@ def recipe(
     from wellhead.analyze import ANALYZER, LANGUAGES
     from wellhead.ingest.rows import Recipe
 
-    chosen = embedder_wanted if embedder_wanted is not None else made.get("embedder", "static")
-    model = embedder(chosen) if isinstance(chosen, str) else chosen
-    cutter = chunker_wanted if chunker_wanted is not None else made.get("chunker", "structure-").partition("-")[0]
-    chunk, name = chunker(cutter, model) if isinstance(cutter, str) else (cutter, _name_of(cutter))
+    model, model_said = _embedder_of(made, embedder_wanted)
+    chunk, name = _chunker_of(made, chunker_wanted, model)
     spoken = tuple(languages_wanted) if languages_wanted is not None else tuple(made.get("languages", "").split())
     unknown = [code for code in spoken if code not in LANGUAGES]
     if unknown:
@@ -145,7 +147,7 @@ def recipe(
         chunk=chunk,
         chunker=name,
         embedder=model,
-        model=model_name(model),
+        model=model_said,
         analyzer=ANALYZER,
         languages=spoken or LANGUAGES,
     )
@@ -158,20 +160,98 @@ def recipe(
     }
 
 
-def _name_of(chunk: Chunker) -> str:
-    return str(getattr(chunk, "__qualname__", type(chunk).__qualname__))
+def _embedder_of(made: Mapping[str, str], wanted: str | Embedder | None) -> tuple[Embedder, str]:
+    """The embedder and what a vector depends on; a stand-in where the index was made with an object of its own."""
+    from wellhead.ports import Embedder
+
+    if wanted is None and not _has("embedder", made.get("embedder", "static"), EMBEDDERS):
+        return _Absent(made["embedder"], int(made["model"].rpartition(":")[2])), made["model"]
+    model = embedder(wanted or made.get("embedder", "static")) if wanted is None or isinstance(wanted, str) else wanted
+    if not isinstance(model, Embedder):
+        raise ConfigError(
+            f"{model!r:.60} is no embedder",
+            fix="pass a name, or an object with name, dims, embed_documents and embed_query",
+        )
+    return model, model_name(model)
+
+
+def _chunker_of(made: Mapping[str, str], wanted: str | Chunker | None, model: Embedder) -> tuple[Chunker, str]:
+    if isinstance(wanted, str):
+        return chunker(wanted, model)
+    if wanted is not None:
+        return wanted, _name_of(wanted)
+    held = made.get("chunker", "structure-1").rpartition("-")[0]
+    if held in CHUNKERS:
+        return chunker(held, model)
+    return lambda _: _refuse("chunker", made["chunker"]), made["chunker"]
+
+
+def _name_of(chunk: object) -> str:
+    """What tells a chunker from another: its `name`, or its module and name; with its settings where it is a partial.
+
+    Raises:
+        ConfigError: it cannot be called, or nothing tells it from another.
+    """
+    if not callable(chunk):
+        raise ConfigError(f"{chunk!r:.60} is no chunker", fix="pass a name, or a function from a document to slices")
+    name = getattr(chunk, "name", None)
+    if isinstance(name, str) and name.strip():
+        return name
+    if isinstance(chunk, functools.partial):
+        settings = ", ".join([*map(repr, chunk.args), *(f"{key}={value!r}" for key, value in chunk.keywords.items())])
+        return f"{_name_of(chunk.func)}({settings})"
+    kind = chunk if hasattr(chunk, "__qualname__") else type(chunk)
+    if "<" in kind.__qualname__:
+        raise ConfigError(
+            f"the chunker {kind.__qualname__} has no name of its own",
+            why="an index must know what it was chunked with",
+            fix="use a function of a module, or give it a `name`",
+        )
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _has(kind: str, name: str, table: Mapping[str, object]) -> bool:
+    return name in table or name in _declared(kind)
+
+
+def _declared(kind: str) -> Mapping[str, EntryPoint]:
+    from importlib import metadata  # late: it is only needed for names that are not ours
+
+    return {entry.name: entry for entry in metadata.entry_points(group=f"wellhead.{kind}s")}
 
 
 def _named(kind: str, name: str, table: Mapping[str, _Made]) -> _Made:
     if name in table:
         return table[name]
-    from importlib import metadata  # late: it is only needed for names that are not ours
-
-    declared = {entry.name: entry for entry in metadata.entry_points(group=f"wellhead.{kind}s")}
+    declared = _declared(kind)
     if name in declared:
         loaded: _Made = declared[name].load()
         return loaded
     known = sorted({*table, *declared})
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    raise ConfigError(f"no {kind} named {name!r}", fix=f"{meant}known: {', '.join(known)}")
+    raise ConfigError(f"no {kind} named {name!r}", fix=choices(name, known))
+
+
+class _Absent:
+    """Stands for an embedder that was not passed: it has no vectors, and everything that needs none goes on."""
+
+    def __init__(self, name: str, dims: int) -> None:
+        self.name = name
+        self.dims = dims
+
+    def embed_documents(self, texts: Sequence[str]) -> FloatArray:  # noqa: ARG002 (the port's)
+        _refuse("embedder", self.name)
+
+    def embed_query(self, text: str) -> FloatArray:  # noqa: ARG002
+        _refuse("embedder", self.name)
+
+
+def _refuse(kind: str, name: str) -> NoReturn:
+    """Say which object has to be passed.
+
+    Raises:
+        ConfigError: always.
+    """
+    raise ConfigError(
+        f"this index was made with the {kind} {name!r}, which is not installed under that name",
+        fix=f"open it with the same object: Index.open(..., {kind}=...)",
+    )

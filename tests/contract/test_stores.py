@@ -69,6 +69,7 @@ def test_stores_agree_after_any_history_and_with_a_fresh_one(history):
             assert_same_view(embedded.view(scope), memory.view(scope), WORDS)
             assert_same_view(embedded.view(scope), fresh.view(scope), WORDS)
             assert list(embedded.documents(scope)) == list(fresh.documents(scope))
+            assert embedded.summaries(scope) == memory.summaries(scope) == fresh.summaries(scope)
             assert embedded.states(scope) == memory.states(scope) == fresh.states(scope)
         assert embedded.counts()[0] == memory.counts()[0] == fresh.counts()[0]
         assert embedded.verify() == memory.verify()

@@ -231,13 +231,17 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line.rstrip(b"\r")
 
 
+_ID_LINES = {"_id": '{"_id": "q1", "text": "..."}', "query_id": '{"query_id": "q1", "answers": []}'}
+
+
 def _id(fields: Mapping[str, object], key: str, where: str) -> str:
     value = fields.get(key)
     # Numbers serve as ids in some collections; the qrels write them as text.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{key!r} must be a non-blank id", where=where, why=f"got {value!r:.80}")
+        fix = "write " + _ID_LINES[key]
+        raise UsageError(f"{key!r} must be a non-blank id", where=where, why=f"got {value!r:.80}", fix=fix)
     return value
 
 

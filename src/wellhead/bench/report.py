@@ -79,13 +79,19 @@ def _draw(evaluation: Evaluation, stream: TextIO) -> None:
 
 
 def _preamble(evaluation: Evaluation) -> list[str]:
-    counts = f"{evaluation.documents} documents, {evaluation.passages} passages, {evaluation.queries} labelled queries"
+    documents, passages = _some(evaluation.documents, "document"), _some(evaluation.passages, "passage")
+    labelled = "labelled query" if evaluation.queries == 1 else "labelled queries"
+    counts = f"{documents}, {passages}, {evaluation.queries} {labelled}"
     if evaluation.unanswerable:
         counts += f", {evaluation.unanswerable} unanswerable"
     return [
         f"{evaluation.collection}: {counts}; embedder {evaluation.embedder or 'none'}",
         "judged by each document's best passage (per_document=1), rankings with cut off",
     ]
+
+
+def _some(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _headings(evaluation: Evaluation) -> list[str]:
@@ -113,8 +119,10 @@ def _notes(evaluation: Evaluation) -> list[str]:
     notes = [
         "nothing relevant: queries without a relevant document in the first 10",
         f"p50, p95: wall time of one search to rank {DEPTH}, of this process on this machine",
-        "no_match: labelled queries that the default cut answers with no_match",
+        "no_match: labelled queries that the default cut answers with no_match (0 is best)",
     ]
+    if evaluation.unanswerable:
+        notes.append("unanswerable with hits: unanswerable queries that the default cut lets through (0 is best)")
     if any(row.name == BASELINE for row in evaluation.pipelines):
-        notes.append(f"{BASELINE}: the old scorer, for comparison only; its own limit of 10 is lifted for R@100")
+        notes.append(f"{BASELINE}: a poor scorer, for scale; its own limit of 10 is lifted for R@100")
     return [*notes, *(f"warning: {warning}" for warning in evaluation.warnings)]

@@ -20,7 +20,7 @@ from wellhead.records import Document, Explanation, Hits, IndexStats, Passage, S
 if TYPE_CHECKING:
     from wellhead.ingest.chunk import Chunker
     from wellhead.ingest.load import Progress
-    from wellhead.ports import Embedder, View
+    from wellhead.ports import DocumentSummary, Embedder, View
     from wellhead.search.request import Cut, Fusion, Mode, Options
     from wellhead.search.within import Within
 
@@ -115,7 +115,10 @@ class Index:
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> SyncReport:
         """Add documents, or replace those of the same id; all others stay.
 
+        A document added over one that was synced from a folder belongs to the program from then on.
+
         Raises:
+            UsageError: something that is no `Document`.
             ScopeError: a document outside the handle's scope, or without one where the index has scopes.
             IngestStopped: the embedder failed; its `report` says what was written before.
             StaleIndex: the index was made with another embedder, chunker or analyzer.
@@ -133,6 +136,7 @@ class Index:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         prune: bool = True,
+        prune_all: bool = False,
         dry_run: bool = False,
         origin: str | None = None,
         prefix: str = "",
@@ -147,21 +151,26 @@ class Index:
             path: a folder, walked by the rules of `.gitignore`, or one file.
             include, exclude: patterns as in `.gitignore`; `include` keeps only what matches.
             prune: remove documents whose file is gone (or is left out now).
+            prune_all: remove every document of this origin when none is found any more; without it that is an error,
+                as a typo in a pattern and an unmounted folder look the same.
             dry_run: write nothing; the report says what would be.
             origin: names the folder; by default its path from where the index lies, so that both can move together.
             prefix: put before every id, where two folders hold files of the same name.
             progress: told (done, total, id) after each batch.
 
         Raises:
-            UsageError: no such path. ScopeError, IngestStopped, StaleIndex, StoreError: as `add`.
+            UsageError: no such path, or a blank one; patterns that are no list; nothing where documents came from.
+            ScopeError, IngestStopped, StaleIndex, StoreError: as `add`.
         """
         from wellhead.index import writing
 
         started = time.perf_counter()
         reading = writing.FolderReading(
-            self._house, self._scope, Path(path), include=include, exclude=exclude, prefix=prefix, origin=origin
+            self._house, self._scope, path, include=include, exclude=exclude, prefix=prefix, origin=origin
         )
-        report = writing.sync(self._house, reading, prune=prune, dry_run=dry_run, progress=progress)
+        report = writing.sync(
+            self._house, reading, prune=prune, prune_all=prune_all, dry_run=dry_run, progress=progress
+        )
         return self._finished("sync", report, started)
 
     def remove(self, ids: str | Iterable[str]) -> int:
@@ -323,6 +332,11 @@ class Index:
         """All documents of this scope, by id."""
         return filter(self._is_mine, self._house.store.documents(self._house.store_scope(self._scope, "read")))
 
+    def summaries(self) -> list[DocumentSummary]:
+        """All documents of this scope, by id, without their texts; a damaged one is named and marked."""
+        held = self._house.store.summaries(self._house.store_scope(self._scope, "read"))
+        return [one for one in held if self._is_mine(one)]
+
     def passage(self, passage_id: str) -> Passage:
         """The passage of this id, or of an id that begins so (6 characters at least).
 
@@ -345,15 +359,14 @@ class Index:
 
         view = self._view()
         store = self._house.store
-        states = store.states(self._house.store_scope(self._scope, "read"))
-        documents = list(self.documents())
+        documents = self.summaries()
         areas = Counter(str(document.metadata.get("area", "")) for document in documents)
         vectors, size = store.counts()
         return IndexStats(
             documents=len(documents),
             passages=len(view),
             with_vectors=asking.with_vectors(view),
-            incomplete=sum(states[document.id].incomplete for document in documents if document.id in states),
+            incomplete=sum(document.incomplete for document in documents),
             languages=dict(view.languages),
             areas=dict(sorted(areas.items())),
             vectors=vectors,
@@ -367,8 +380,10 @@ class Index:
         documents, passages, vectors, findings = self._house.store.verify()
         return VerifyReport(documents=documents, passages=passages, vectors=vectors, findings=tuple(findings))
 
-    def _is_mine(self, document: Document) -> bool:
-        return self._scope is None or document.metadata.get(self._scope.key) == self._scope.value
+    def _is_mine(self, document: Document | DocumentSummary) -> bool:
+        if self._scope is None or self._house.scope_key is not None:
+            return True
+        return document.metadata.get(self._scope.key) == self._scope.value
 
     def close(self) -> None:
         """Release the files. All handles of this index are closed with it."""

@@ -9,14 +9,15 @@ import numpy as np
 
 from wellhead import wiring
 from wellhead.analyze import analyze, identifiers, query_language, stems_of
-from wellhead.errors import BackendError, StaleIndex, StaleView, UsageError
+from wellhead.errors import BackendError, ConfigError, StaleView, UsageError
 from wellhead.index.house import House, Scope
 from wellhead.ingest.vectors import unit
 from wellhead.ports import Tokenized, View
 from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid
 from wellhead.search.explain import explain as explain_row
-from wellhead.search.hybrid import Request, with_vectors
+from wellhead.search.hybrid import with_vectors
+from wellhead.search.rank import Request
 from wellhead.search.request import Asked, Options, check
 from wellhead.search.within import Within
 
@@ -78,13 +79,18 @@ def request(house: House, asked: Asked, view: View) -> Request:
     Raises:
         BackendError, StaleIndex: the dense leg is gone, in mode "dense" or with on_degrade="fail".
     """
-    if "analyzer" in house.stale or "languages" in house.stale:
-        house.check_fresh()
+    house.check_fresh("analyzer")
     language = asked.language or query_language(
         asked.query, view.languages, lambda stem: view.stems.posting(stem) is not None
     )
     vector, degraded = _vector(house, asked, view)
     profile = wiring.profile(house.recipe.embedder)
+    if asked.thresholds is not None and "probability" in asked.thresholds and profile.cuts.fit is None:
+        raise UsageError(
+            "there is no fitted probability to cut on",
+            why=f"nobody measured {house.recipe.model}",
+            fix='cut on "cosine" or "coverage"',
+        )
     return Request(
         terms=analyze(asked.query, language),
         stem_of=stems_of(asked.query, language),
@@ -118,14 +124,14 @@ def _vector(house: House, asked: Asked, view: View) -> tuple[FloatArray | None, 
         return None, None
     try:
         return _embedded(house, asked.query, view), None
-    except (BackendError, StaleIndex) as error:
+    except (BackendError, ConfigError) as error:
         if asked.mode == "dense" or house.on_degrade == "fail":
             raise
         return None, Degraded(leg="dense", why=error.why or error.what, fix=error.fix)
 
 
 def _embedded(house: House, query: str, view: View) -> FloatArray:
-    house.check_fresh()
+    house.check_fresh("model")
     if not with_vectors(view):
         raise BackendError(
             "the dense leg has nothing to search",
@@ -134,6 +140,8 @@ def _embedded(house: House, query: str, view: View) -> FloatArray:
         )
     try:
         made: FloatArray = np.asarray(house.recipe.embedder.embed_query(query), dtype=np.float32)
+    except ConfigError:
+        raise
     except Exception as error:
         raise BackendError(
             "the query could not be embedded",
@@ -169,6 +177,8 @@ def row_of(view: View, passage_id: str) -> int:
     Raises:
         UsageError: no such passage in the view, or several.
     """
+    if not isinstance(passage_id, str):
+        raise UsageError("a passage id must be text", why=f"got {type(passage_id).__name__}")
     row = view.row(passage_id)
     if row is not None:
         return row

@@ -61,14 +61,18 @@ class House(msgspec.Struct, frozen=True, kw_only=True):
             )
         return scope.value
 
-    def check_fresh(self) -> None:
+    def check_fresh(self, *names: str) -> None:
         """Refuse to mix what two models, chunkers or analyzers made.
+
+        Args:
+            names: the settings that matter here; all of them when left out.
 
         Raises:
             StaleIndex: naming what differs.
         """
-        if self.stale:
-            differ = "; ".join(f"{name} was {was!r}, is {now!r}" for name, (was, now) in sorted(self.stale.items()))
+        stale = {name: pair for name, pair in self.stale.items() if not names or name in names}
+        if stale:
+            differ = "; ".join(f"{name} was {was!r}, is {now!r}" for name, (was, now) in sorted(stale.items()))
             raise StaleIndex(
                 "the index was made with other settings",
                 where=self.store.where,
@@ -94,6 +98,7 @@ def open_house(
     """Open or make the store, and settle what is asked with how the index was made (see `Index.open`)."""
     if on_degrade not in ("flag", "fail"):
         raise UsageError(f"unknown on_degrade {on_degrade!r}", fix="known: flag, fail")
+    _check_options(scope_key, date_keys, sinks)
     # A wrong name must not leave an empty index behind.
     wiring.recipe({}, embedder, chunker, languages)
     store = wiring.store(path, read_only=read_only, create=create)
@@ -107,7 +112,7 @@ def open_house(
         }
         stale = {name: (made[name], now) for name, now in names.items() if name in made and made[name] != now}
         if settled != made and not stale and not store.read_only:
-            store.set_settings(settled)
+            store.set_settings(settled, expected=made)
     except BaseException:
         store.close()
         raise
@@ -121,6 +126,18 @@ def open_house(
         capture_content=capture_content,
         on_degrade=on_degrade,
     )
+
+
+def _check_options(scope_key: object, date_keys: Sequence[object] | None, sinks: Sequence[object]) -> None:
+    """Raises ConfigError for what would be taken silently wrong: a text is a list of letters to Python."""
+    if scope_key is not None and not (isinstance(scope_key, str) and scope_key.strip() and scope_key.isprintable()):
+        raise ConfigError("scope_key must be the name of a metadata key", why=f"got {scope_key!r}")
+    for name, value in (("date_keys", date_keys), ("sinks", sinks)):
+        if value is not None and not isinstance(value, (list, tuple, set, frozenset)):
+            raise ConfigError(f"{name} takes a list", why=f"got {value!r:.60}", fix=f"write {name}=[...]")
+    wrong = [key for key in date_keys or () if not isinstance(key, str) or not key.strip()]
+    if wrong:
+        raise ConfigError("date_keys are names of metadata keys", why=f"got {wrong!r:.60}")
 
 
 def _fixed(made: Mapping[str, str], name: str, wanted: str) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from wellhead.backends.readers.folder import read_folder
-from wellhead.backends.readers.reading import FileSkipped
+from wellhead.backends.readers.reading import FRONT_MATTER, FileSkipped
 from wellhead.backends.readers.walk import Found
-from wellhead.errors import DocumentError, ScopeError, UsageError, WellheadError
+from wellhead.errors import DocumentError, ScopeError, UsageError
 from wellhead.index.house import House, Scope, scope_value
-from wellhead.ingest.load import Incoming, Progress, load
+from wellhead.ingest.load import Incoming, Progress, in_words, load
 from wellhead.records import Document, Refusal, SyncReport
 from wellhead.search.filters import instant
 
@@ -23,12 +24,27 @@ __all__ = ["FolderReading", "add", "remove", "sync"]
 
 def add(house: House, scope: Scope | None, documents: Iterable[Document], progress: Progress | None) -> SyncReport:
     """Write what a program gives (see `Index.add`)."""
+    if isinstance(documents, (Document, str, bytes, Mapping)) or not isinstance(documents, Iterable):
+        raise _no_documents(cast("object", documents))
     house.check_fresh()
     incoming = Stamp(house, scope).incoming(documents)
     return load(incoming, house.store, house.recipe, progress=progress, sinks=house.sinks)
 
 
-def sync(house: House, reading: FolderReading, *, prune: bool, dry_run: bool, progress: Progress | None) -> SyncReport:
+def _no_documents(given: object) -> UsageError:
+    fix = "add([Document(...)])" if isinstance(given, Document) else "make each one a wellhead.Document"
+    return UsageError("add takes an iterable of Document", why=f"got {type(given).__name__} {given!r:.80}", fix=fix)
+
+
+def sync(
+    house: House,
+    reading: FolderReading,
+    *,
+    prune: bool,
+    dry_run: bool,
+    progress: Progress | None,
+    prune_all: bool = False,
+) -> SyncReport:
     """Make the store equal to a folder (see `Index.sync`)."""
     house.check_fresh()
     if progress is not None:
@@ -42,8 +58,10 @@ def sync(house: House, reading: FolderReading, *, prune: bool, dry_run: bool, pr
         progress=progress,
         sinks=house.sinks,
     )
-    removed = reading.prune(dry_run=dry_run) if prune else 0
-    return msgspec.structs.replace(report, removed=removed, skipped=dict(sorted(reading.skipped.items())))
+    removed = reading.prune(dry_run=dry_run, everything=prune_all) if prune else 0
+    return msgspec.structs.replace(
+        report, removed=removed, skipped=dict(sorted(reading.skipped.items())), notes=tuple(reading.notes)
+    )
 
 
 def remove(house: House, scope: Scope | None, ids: Sequence[str]) -> int:
@@ -67,8 +85,11 @@ class Stamp:
 
         Raises:
             ScopeError: a document outside the handle's scope, or without one where the index has scopes.
+            UsageError: something that is no `Document`.
         """
         for document in documents:
+            if not isinstance(document, Document):
+                raise _no_documents(document)
             try:
                 self.check_dates(document)
             except DocumentError as error:
@@ -143,15 +164,16 @@ class FolderReading:
         self,
         house: House,
         scope: Scope | None,
-        root: Path,
+        path: str | Path,
         *,
         include: Sequence[str],
         exclude: Sequence[str],
         prefix: str,
         origin: str | None,
     ) -> None:
-        if not root.exists():
-            raise UsageError(f"there is nothing at {str(root)!r}", fix="name a folder or a file that exists")
+        root = _root(path)
+        _check_names(prefix, origin)
+        self._root = str(root)
         self._house = house
         self._stamp = Stamp(house, scope)
         self._key = scope.key if scope is not None else house.scope_key
@@ -159,6 +181,7 @@ class FolderReading:
         self._origin = _origin(house, root) if origin is None else origin
         self._folder = read_folder(root, include=include, exclude=exclude, prefix=prefix, skip=_own_folder(house))
         self._kept: set[str] = set()
+        self.notes: list[Refusal] = []
         self.skipped = Counter(entry.reason for entry in self._folder.skipped)
         self.total = len(self._folder.found) + len(self._folder.refused)
 
@@ -175,6 +198,7 @@ class FolderReading:
     def _read(self, found: Found) -> Incoming | Refusal | None:
         try:
             document = self._without_scope(self._folder.read(found))
+            self._note(document)
             self._stamp.check_dates(document)
             return Incoming(document=self._stamp.own(document), scope=self._scope, origin=self._origin)
         except FileSkipped as skip:
@@ -183,30 +207,72 @@ class FolderReading:
         except (DocumentError, ScopeError) as error:
             return Refusal(id=self._folder.prefix + found.id, reason=in_words(error))
 
+    def _note(self, document: Document) -> None:
+        unread = document.metadata.get(FRONT_MATTER)
+        if unread is not None:
+            self.notes.append(Refusal(id=document.id, reason=f"front matter {unread}; indexed without its metadata"))
+
     def _without_scope(self, document: Document) -> Document:
         """What a file says of its own scope never counts: a reader cannot stamp it."""
         metadata = {name: value for name, value in document.metadata.items() if name != self._key}
         return msgspec.structs.replace(document, metadata=metadata)
 
-    def prune(self, *, dry_run: bool) -> int:
-        """Remove what came from this origin and is not there any more; what could not be looked at stays."""
+    def prune(self, *, dry_run: bool, everything: bool) -> int:
+        """Remove what came from this origin and is not there any more; what could not be looked at stays.
+
+        Raises:
+            UsageError: not one document is there any more, and `everything` does not say that this is meant.
+        """
         states = self._house.store.states(self._scope)
         held = [one for one, state in states.items() if state.origin == self._origin]
         lost = [one for one in held if one not in self._kept and not self._folder.is_unknown(one)]
         gone = [one for one in lost if not self._stamp.is_foreign(one)]
+        if gone and not everything and not self._kept and not self._folder.refused:
+            raise UsageError(
+                f"no document was found, and {len(gone)} of the index came from here: none was removed",
+                where=self._root,
+                why="a typo in a pattern and a folder that is not mounted look the same",
+                fix="check the path and the patterns; prune_all=True (--prune-all) removes them, prune=False "
+                "(--no-prune) keeps them",
+            )
         return len(gone) if dry_run or not gone else self._house.store.delete(self._scope, gone)
+
+
+def _root(path: object) -> Path:
+    """The folder or file to read.
+
+    Raises:
+        UsageError: a blank path (which would mean the current folder), no path at all, or nothing there.
+    """
+    if not isinstance(path, (str, os.PathLike)) or (isinstance(path, str) and not path.strip()):
+        raise UsageError("sync takes the path of a folder or a file", why=f"got {path!r:.80}", fix='sync("docs")')
+    try:
+        root = Path(cast("str", path))
+        # Not `exists`, which says of a path that cannot be one that there is nothing.
+        root.stat()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"there is nothing at {str(cast(object, path))!r}", fix="name a folder or a file that exists"
+        ) from error
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError("the path cannot be looked at", where=f"{path!r:.200}", why=why, fix="check it") from error
+    return root
+
+
+def _check_names(prefix: object, origin: object) -> None:
+    """Refuse a prefix that is no text, and a blank origin: that one stands for what a program added."""
+    if not isinstance(prefix, str):
+        raise UsageError("prefix must be text", why=f"got {prefix!r:.80}", fix='prefix="guides/"')
+    if origin is not None and (not isinstance(origin, str) or not origin.strip()):
+        raise UsageError("origin must be non-blank text", why=f"got {origin!r:.80}", fix='origin="docs", or None')
 
 
 def _origin(house: House, root: Path) -> str:
     """The folder's path from where the index lies: no absolute path, so that both can move together."""
-    base = Path.cwd() if house.store.where == "memory" else Path(house.store.where).resolve().parent
+    base = Path.cwd() if house.store.folder is None else house.store.folder.resolve().parent
     return Path(os.path.relpath(root.resolve(), base)).as_posix()
 
 
 def _own_folder(house: House) -> tuple[Path, ...]:
-    return () if house.store.where == "memory" else (Path(house.store.where),)
-
-
-def in_words(error: WellheadError) -> str:
-    """A refusal's reason: what and why in one line."""
-    return f"{error.what}: {error.why}" if error.why else error.what
+    return () if house.store.folder is None else (house.store.folder,)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 import numpy as np
 
-from wellhead.errors import ConfigError, DocumentError, IngestStopped
+from wellhead.errors import ConfigError, DocumentError, IngestStopped, WellheadError
 from wellhead.events import Sink, emit
 from wellhead.ingest.rows import Recipe, document_digest, rows_of
 from wellhead.ingest.vectors import embed, fitting
@@ -22,7 +22,7 @@ from wellhead.records import Document, DocumentRow, PassageRow, Refusal, SyncRep
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
 
-__all__ = ["Incoming", "Progress", "load"]
+__all__ = ["Incoming", "Progress", "in_words", "load"]
 
 # A batch ends at whichever comes first.
 _BATCH_DOCUMENTS = 64
@@ -99,7 +99,7 @@ class _Run:
         self.report = SyncReport(dry_run=dry_run)
         self._store = store
         self._recipe = recipe
-        self._states: dict[str, dict[str, DocumentState]] = {}
+        self._states: dict[tuple[str, str], DocumentState | None] = {}
         self._seen: set[tuple[str, str]] = set()
         self._counted: set[bytes] = set()
 
@@ -123,9 +123,9 @@ class _Run:
 
     def _is_unchanged(self, item: Incoming) -> bool:
         state = self._state(item)
-        return (
-            state is not None and not state.incomplete and state.digest == document_digest(item.document, self._recipe)
-        )
+        if state is None or state.incomplete or state.origin != item.origin:
+            return False
+        return state.digest == document_digest(item.document, self._recipe)
 
     def _made(self, item: Incoming) -> _Changed | None:
         """The document with its rows; None when it cannot be taken."""
@@ -133,7 +133,7 @@ class _Run:
         try:
             return _Changed(item, digest, rows_of(item.document, item.scope, self._recipe))
         except DocumentError as error:
-            self._refuse(Refusal(id=item.document.id, reason=error.what))
+            self._refuse(Refusal(id=item.document.id, reason=in_words(error)))
             return None
 
     def _leave(self, taken: Sequence[Incoming]) -> None:
@@ -154,18 +154,17 @@ class _Run:
             return Refusal(id=item.document.id, reason="another document of this run has the same id")
         self._seen.add(key)
         state = self._state(item)
-        if item.origin and state is not None and state.origin != item.origin:
-            owner = f"the folder {state.origin!r}" if state.origin else "a program that added it"
-            return Refusal(
-                id=item.document.id,
-                reason=f"this id already belongs to {owner}; give this folder's documents a prefix of their own",
-            )
-        return None
+        if not item.origin or state is None or state.origin == item.origin:
+            return None
+        same = state.digest == document_digest(item.document, self._recipe)
+        return Refusal(id=item.document.id, reason=_taken(state.origin, item.origin, same=same))
 
     def _state(self, item: Incoming) -> DocumentState | None:
-        if item.scope not in self._states:
-            self._states[item.scope] = self._store.states(item.scope)
-        return self._states[item.scope].get(item.document.id)
+        document_id = item.document.id
+        key = (item.scope, document_id)
+        if key not in self._states:
+            self._states[key] = self._store.states(item.scope, [document_id]).get(document_id)
+        return self._states[key]
 
     def _write(self, changed: Sequence[_Changed]) -> None:
         texts = {row.vector_key: row.passage.embedded_text for one in changed for row in one.rows}
@@ -174,6 +173,7 @@ class _Run:
         if not self.report.dry_run:
             self._store.put(documents, vectors)
         self._count(changed, sum(len(row.passages) for row in documents), len(vectors))
+        self._add(without_passages=sum(not one.rows for one in changed))
         self._add(
             failed=tuple(_failure(row, failed) for one in changed for row in one.rows if row.vector_key in failed)
         )
@@ -185,7 +185,7 @@ class _Run:
         while True:
             # Asked again after embedding, which may take long: what was stored may have lost its last document.
             known = self._store.known_vectors(list(texts)) | self._counted | vectors.keys() | failed.keys()
-            whole, unfit = fitting({key: text for key, text in texts.items() if key not in known}, self._recipe)
+            whole, unfit = self._fitting({key: text for key, text in texts.items() if key not in known})
             if not whole:
                 return vectors, failed | unfit
             if self.report.dry_run:
@@ -205,15 +205,17 @@ class _Run:
         return DocumentRow(
             scope=one.item.scope,
             document=one.item.document,
-            origin=one.item.origin or self._origin(one.item),
+            origin=one.item.origin,
             digest=one.digest,
             incomplete=len(kept) < len(one.rows),
             passages=kept,
         )
 
-    def _origin(self, item: Incoming) -> str:
-        state = self._state(item)
-        return state.origin if state is not None else ""
+    def _fitting(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, str], dict[bytes, str]]:
+        try:
+            return fitting(texts, self._recipe)
+        except Exception as error:  # as below
+            raise self._stopped(error) from error
 
     def _embed(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
         try:
@@ -237,6 +239,32 @@ class _Run:
     def _add(self, **counts: int | tuple[Refusal, ...]) -> None:
         grown = {name: getattr(self.report, name) + count for name, count in counts.items()}
         self.report = msgspec.structs.replace(self.report, **grown)
+
+
+def in_words(error: WellheadError) -> str:
+    """A refusal's reason: what and why in one line."""
+    return f"{error.what}: {error.why}" if error.why else error.what
+
+
+def _taken(owner: str, origin: str, *, same: bool) -> str:
+    """Why an id of `owner` is not taken over by `origin`, and what to do about it; `same`: so is the content."""
+    if not owner:
+        return "this id already belongs to a program that added it; remove it there, or index with a prefix"
+    if _is_within(origin, owner):
+        return f"this id already belongs to the folder {owner!r}, which holds it; index the folder {owner!r} instead"
+    if _is_within(owner, origin):
+        return f"this id already belongs to {owner!r}, which was indexed by itself; remove its documents first"
+    if same or origin.rpartition("/")[2] == owner.rpartition("/")[2]:
+        moved = f"pass origin={owner!r} (--origin {owner}) where this is that folder, moved or seen from a moved index"
+        return f"this folder seems to have been indexed as {owner!r} before: {moved}; else give it a prefix"
+    return f"this id already belongs to the folder {owner!r}; give this folder's documents a prefix of their own"
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    """Whether one origin lies in another: both are paths from the same place, without needless parts."""
+    if set(outer.split("/")) <= {".", ".."}:
+        return inner != outer and inner.split("/").count("..") <= outer.count("..")
+    return inner.startswith(f"{outer}/")
 
 
 def _failure(row: PassageRow, failed: Mapping[bytes, str]) -> Refusal:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
 from wellhead.analyze import analyze, detect
-from wellhead.errors import DocumentError
+from wellhead.errors import DocumentError, WellheadError
 from wellhead.ingest.chunk import Chunker, Slice
+from wellhead.ingest.chunk.markdown import one_line
 from wellhead.ports import Embedder
 from wellhead.records import Document, Passage, PassageRow
 
@@ -51,19 +53,13 @@ def passages_of(document: Document, scope: str, chunk: Chunker, languages: Seque
     """The passages of a document, in order, with their ids.
 
     Raises:
-        DocumentError: the chunker gave a slice that is none (outside the text, or blank).
+        DocumentError: the chunker failed, or gave what is no slice (outside the text, blank, out of order).
     """
     language = document.language or detect(document.text, languages)
     occurrences: Counter[str] = Counter()
     passages: list[Passage] = []
-    for piece in chunk(document):
+    for piece in _slices(document, chunk):
         text = document.text[piece.start : piece.end]
-        if not text.strip() or not 0 <= piece.start < piece.end <= len(document.text):
-            raise DocumentError(
-                f"the chunker gave a blank slice {piece.start}..{piece.end}",
-                where=document.id,
-                fix="a chunker returns slices of the text that hold more than white space",
-            )
         passages.append(
             Passage(
                 id=_hash(scope, document.id, text, str(occurrences[text])).hex(),
@@ -86,10 +82,39 @@ def passages_of(document: Document, scope: str, chunk: Chunker, languages: Seque
     return passages
 
 
+def _slices(document: Document, chunk: Chunker) -> list[Slice]:
+    """What the chunker gives, checked: a chunker is anyone's code."""
+    try:
+        # Both ways through msgspec, since a record does not check the types of its own fields.
+        pieces = [msgspec.convert(msgspec.to_builtins(piece), Slice) for piece in chunk(document)]
+        "".join(part for piece in pieces for part in (*piece.heading, piece.context)).encode()
+    except WellheadError:
+        raise
+    except Exception as error:
+        raise _no_slices(document, "the chunker failed", f"{type(error).__name__}: {error}") from error
+    for piece in pieces:
+        place = f"{piece.start}..{piece.end}"
+        if not 0 <= piece.start < piece.end <= len(document.text):
+            raise _no_slices(document, "the chunker gave a slice outside the text", f"{place} of {len(document.text)}")
+        if not document.text[piece.start : piece.end].strip():
+            raise _no_slices(document, "the chunker gave a blank slice", place)
+    for before, after in pairwise(pieces):
+        # They may overlap (windows do), but each must go on from the one before.
+        if after.start <= before.start or after.end <= before.end:
+            why = f"{before.start}..{before.end}, then {after.start}..{after.end}"
+            raise _no_slices(document, "the chunker gave slices out of order", why)
+    return pieces
+
+
+def _no_slices(document: Document, what: str, why: str) -> DocumentError:
+    fix = "a chunker returns a list of Slice: in order, within the text, each with more than white space"
+    return DocumentError(what, where=document.id, why=why, fix=fix)
+
+
 def _context(document: Document, piece: Slice, text: str) -> str:
     """Title, heading path and what the slice itself needs; a heading that opens the slice is not said twice."""
-    opening = text.lstrip().partition("\n")[0].strip("#=*- \t\r")
-    said = dict.fromkeys([document.title.strip(), *(name.strip() for name in piece.heading)])
+    opening = one_line(text.lstrip().partition("\n")[0].strip("#=*- \t\r"))
+    said = dict.fromkeys(map(one_line, (document.title, *piece.heading)))
     lines = [name for name in said if name and name != opening]
     return "\n".join([*lines, piece.context] if piece.context else lines)
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellhead.ports import View
-from wellhead.records import Explanation, Hits, Passage, Signals, TermMatch
-from wellhead.search import bm25, dense
+from wellhead.records import Explanation, Hits, Passage, TermMatch
+from wellhead.search import bm25
 from wellhead.search.filters import failing
-from wellhead.search.hybrid import POOL, Ranking, Request, rank, search
-from wellhead.search.threshold import probability, verdict
-
-if TYPE_CHECKING:
-    from wellhead.ports import FloatArray
+from wellhead.search.hybrid import judge, search
+from wellhead.search.rank import POOL, Request, rank, signals_at, signals_of
 
 __all__ = ["explain"]
 
@@ -27,11 +23,13 @@ def explain(view: View, request: Request, query: str, row: int) -> Explanation:
     hits = search(view, request)
     places = np.flatnonzero(ranking.rows == row)
     place = int(places[0]) if len(places) else None
-    signals = _signals(view, request, ranking, row, place)
-    terms = tuple(bm25.term_matches(view, request.terms, row))
+    signals = (
+        signals_of(view, request, ranking, row) if place is None else signals_at(request, len(view), ranking, place)
+    )
+    terms = tuple(bm25.term_matches(view, request.terms, row, ranking.admits))
     excluded = failing(request.condition, passage.metadata)
     hit = next((hit for hit in hits.hits if hit.id == passage.id), None)
-    said = verdict(signals, request.judged(len(view))[0])
+    said = judge(request, len(view), ranking, row, signals)
     return Explanation(
         query=query,
         passage=passage,
@@ -49,22 +47,6 @@ def explain(view: View, request: Request, query: str, row: int) -> Explanation:
         stem_only=_stem_only(terms, request.stem_of),
         filter=excluded,
         threshold=hits.threshold,
-    )
-
-
-def _signals(view: View, request: Request, ranking: Ranking, row: int, place: int | None) -> Signals:
-    lexical = bm25.score(view, request.terms)
-    score = float(lexical.scores[row])
-    coverage = score / lexical.most if lexical.most > 0.0 else 0.0
-    vector: FloatArray | None = request.vector  # type: ignore[assignment]
-    cosine = None if vector is None else _known(dense.cosines(view, vector, np.array([row]))[0])
-    return Signals(
-        bm25=score,
-        coverage=coverage,
-        cosine=cosine,
-        probability=probability(request.cuts, cosine, coverage, len(request.terms.stems), len(view)),
-        lexical_rank=None if place is None else _rank(ranking.lexical_rank[place]),
-        dense_rank=None if place is None else _rank(ranking.dense_rank[place]),
     )
 
 
@@ -91,11 +73,3 @@ def _stem_only(terms: tuple[TermMatch, ...], stem_of: Mapping[str, str]) -> tupl
     """Words of the query that the passage does not hold, but whose stem it does."""
     held = {(match.field, match.term) for match in terms if match.passage_count}
     return tuple(word for word, stem in stem_of.items() if ("word", word) not in held and ("stem", stem) in held)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _rank(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)

@@ -22,12 +22,26 @@ import msgspec
 import numpy as np
 
 from wellhead.errors import UsageError
+from wellhead.hints import did_you_mean
 from wellhead.records import Metadata, MetadataValue, Scalar
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, Column
 
-__all__ = ["All", "Any", "Compare", "Condition", "Not", "failing", "instant", "keys", "matches", "parse", "select"]
+__all__ = [
+    "All",
+    "Any",
+    "Compare",
+    "Condition",
+    "Not",
+    "failing",
+    "instant",
+    "keys",
+    "matches",
+    "parse",
+    "select",
+    "unmet",
+]
 
 _DEEPEST = 20
 _RANGES: dict[str, Callable[[float, float], bool]] = {
@@ -203,16 +217,42 @@ def failing(condition: Condition | None, metadata: Metadata) -> str | None:
     return f"{'$or' if isinstance(condition, Any) else '$not'} over {', '.join(sorted(set(keys(condition))))}"
 
 
-def keys(condition: Condition) -> Iterator[str]:
-    """Every key that a condition speaks of (repeats included)."""
+def unmet(condition: Condition | None, column: Callable[[str], Column | None], known: Sequence[str]) -> str:
+    """Why a condition admits nothing, where a key is not in use or holds another type; "" where values just differ.
+
+    Args:
+        known: the keys in use.
+    """
+    for compare in _compares(condition):
+        found = column(compare.key)
+        if found is None:
+            return f"no passage has the key {compare.key!r}; {did_you_mean(compare.key, known)}".rstrip("; ")
+        held = {_kind(value) for entry in found.values for value in (entry if isinstance(entry, tuple) else (entry,))}
+        operands = compare.operand if isinstance(compare.operand, tuple) else (compare.operand,)
+        wanted = {_kind(operand) for operand in operands}
+        if wanted and not wanted & held:
+            return f"{compare.key!r} holds {' and '.join(sorted(held))}, and {operands[0]!r} is {min(wanted)}"
+    return ""
+
+
+def _compares(condition: Condition | None) -> Iterator[Compare]:
     match condition:
-        case Compare(key=key):
-            yield key
+        case Compare():
+            yield condition
         case Not(part=part):
-            yield from keys(part)
+            yield from _compares(part)
         case All(parts=parts) | Any(parts=parts):
             for part in parts:
-                yield from keys(part)
+                yield from _compares(part)
+
+
+def _kind(value: Scalar) -> str:
+    return "true or false" if isinstance(value, bool) else "text" if isinstance(value, str) else "numbers"
+
+
+def keys(condition: Condition) -> Iterator[str]:
+    """Every key that a condition speaks of (repeats included)."""
+    return (compare.key for compare in _compares(condition))
 
 
 def _holds(compare: Compare, held: MetadataValue) -> bool:

@@ -1,183 +1,24 @@
-"""A query becomes hits: two legs, a pool, one score, two decisions, k passages.
+"""A query becomes hits: ranked (rank.py), judged (threshold.py), delivered.
 
-gather    each leg ranks the allowed rows and gives its best 300; both signals are computed for every candidate
-order     the fusion scores the candidates; ties go by passage id
-decide    is anything close enough? (threshold.py)
+decide    is anything close enough?
 deliver   equal texts become one hit; the caps on documents and tokens are applied; k are kept
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from wellhead.ports import View
-from wellhead.records import (
-    Coverage,
-    Degraded,
-    Hit,
-    Hits,
-    Outcome,
-    Passage,
-    Signals,
-    Source,
-    Terms,
-)
-from wellhead.search import bm25, dense, fuse
-from wellhead.search.filters import Condition, select
-from wellhead.search.threshold import Cuts, Origin, decide, is_rare, probability, verdict
+from wellhead.records import Coverage, Hit, Hits, Outcome, Passage, Signals, Source, Verdict
+from wellhead.search.filters import unmet
+from wellhead.search.rank import POOL, Ranking, Request, rank, signals_at
+from wellhead.search.threshold import Origin, decide, verdict
 
-if TYPE_CHECKING:
-    from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
-
-__all__ = ["POOL", "Ranking", "Request", "rank", "search", "with_vectors"]
-
-# Three times the largest k, always, so that the order never depends on k.
-POOL = 300
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked query, with everything that the arithmetic needs.
-
-    Args:
-        terms: the analysed query; stem_of: the stem of each exact word; identifiers: words spelled like names.
-        vector: float32[d] of unit length; None when the dense leg is not asked for, or cannot be had.
-        legs: which legs take part.
-        k: 1 to 100. per_document: the most passages of one document. max_tokens: the most tokens of all texts.
-        weight: of the lexical leg, 0 to 1, in `blend` and `convex`.
-        thresholds: explicit cuts by signal; they replace the profile's and drop hits below.
-        count_tokens: how many tokens a text has.
-    """
-
-    terms: Terms
-    stem_of: Mapping[str, str]
-    identifiers: tuple[str, ...]
-    vector: object | None
-    legs: Literal["hybrid", "lexical", "dense"]
-    k: int
-    fusion: str
-    weight: float
-    condition: Condition | None
-    cuts: Cuts
-    cut: Literal["query", "hit", "off"]
-    thresholds: Mapping[str, float] | None
-    per_document: int | None
-    max_tokens: int | None
-    count_tokens: Callable[[str], int]
-    degraded: tuple[Degraded, ...] = ()
-
-    def judged(self, passages: int) -> tuple[Mapping[str, float], Origin]:
-        """The cuts that apply to a scope of so many passages, and where they come from."""
-        if self.thresholds is not None:
-            return self.thresholds, "user"
-        return self.cuts.of(self.legs, passages), self.cuts.origin
-
-
-class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """Every candidate of the pool in its final order, with what was measured for it. Arrays run along the order.
-
-    Args:
-        rows, scores: the order. bm25, coverage, cosine: signals, NaN where there is none.
-        lexical_rank, dense_rank: from 1, NaN where the leg did not return the row.
-        evidence: the best of each signal over all allowed rows; `rare` (1.0) where `rare` below matched.
-        rare: a word of the query that is spelled like a name, and that a rare passage holds exactly; or None.
-        allowed: how many rows passed the filter, or None without one.
-    """
-
-    rows: RowArray
-    scores: DoubleArray
-    bm25: DoubleArray
-    coverage: DoubleArray
-    cosine: DoubleArray
-    lexical_rank: DoubleArray
-    dense_rank: DoubleArray
-    evidence: Mapping[str, float]
-    rare: str | None
-    admits: BoolArray | None
-
-
-def rank(view: View, request: Request) -> Ranking:
-    """Gather the candidates of both legs and put them in order."""
-    admits = select(request.condition, view.column, len(view))
-    lexical = bm25.score(view, request.terms)
-    vector: FloatArray | None = request.vector  # type: ignore[assignment]
-    by_words = _lexical_pool(lexical.scores, admits) if request.legs != "dense" else _nothing()
-    by_meaning = dense.pool(view, vector, admits, POOL) if vector is not None else _nothing()
-    rows = np.union1d(by_words, by_meaning)
-    scores = lexical.scores[rows]
-    coverage = scores / lexical.most if lexical.most > 0.0 else np.zeros_like(scores)
-    cosine = dense.cosines(view, vector, rows) if vector is not None else np.full(len(rows), np.nan)
-    lexical_rank, dense_rank = fuse.ranks_within(rows, by_words), fuse.ranks_within(rows, by_meaning)
-    yardstick = fuse.yardstick(float(lexical.scores.max(initial=0.0)), lexical.most)
-    fused = _fused(request, scores, yardstick, cosine, lexical_rank, dense_rank)
-    order = np.lexsort((rows, -fused))
-    rare = _rare_match(view, request, admits)
-    return Ranking(
-        rows=rows[order],
-        scores=fused[order],
-        bm25=scores[order],
-        coverage=coverage[order],
-        cosine=cosine[order],
-        lexical_rank=lexical_rank[order],
-        dense_rank=dense_rank[order],
-        evidence=_evidence(request, len(view), coverage, cosine, rare),
-        rare=rare,
-        admits=admits,
-    )
-
-
-def _nothing() -> RowArray:
-    return np.zeros(0, dtype=np.intp)
-
-
-def _lexical_pool(scores: DoubleArray, admits: BoolArray | None) -> RowArray:
-    """The 300 best rows that hold a word of the query, best first, ties by row."""
-    rows = np.flatnonzero(scores > 0.0 if admits is None else (scores > 0.0) & admits)
-    if len(rows) > POOL:
-        bound = np.partition(scores[rows], len(rows) - POOL)[len(rows) - POOL]
-        rows = rows[scores[rows] >= bound]
-    ranked: RowArray = rows[np.lexsort((rows, -scores[rows]))][:POOL]
-    return ranked
-
-
-def _fused(
-    request: Request,
-    scores: DoubleArray,
-    yardstick: float,
-    cosine: DoubleArray,
-    lexical_rank: DoubleArray,
-    dense_rank: DoubleArray,
-) -> DoubleArray:
-    if request.legs == "dense":
-        return cosine
-    if request.legs == "lexical":
-        return scores
-    if request.fusion == "rrf":
-        return fuse.rrf(lexical_rank, dense_rank)
-    if request.fusion == "convex":
-        return fuse.convex(scores, cosine, request.weight)
-    return fuse.blend(scores, yardstick, cosine, request.weight)
-
-
-def _evidence(
-    request: Request, passages: int, coverage: DoubleArray, cosine: DoubleArray, rare: str | None
-) -> dict[str, float]:
-    evidence: dict[str, float] = {}
-    if request.legs != "dense":
-        evidence["coverage"] = float(coverage.max(initial=0.0))
-    if request.vector is not None and not np.isnan(cosine).all():
-        evidence["cosine"] = float(np.nanmax(cosine))
-    words = len(request.terms.stems)
-    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"), words, passages)
-    if fitted is not None:
-        evidence["probability"] = fitted
-    if rare is not None:
-        evidence["rare"] = 1.0
-    return evidence
+__all__ = ["judge", "search", "with_vectors"]
 
 
 def with_vectors(view: View) -> int:
@@ -194,7 +35,8 @@ def search(view: View, request: Request) -> Hits:
     ranking = rank(view, request)
     ranked = time.perf_counter()
     if ranking.admits is not None and not ranking.admits.any():
-        why = f"the filters admit 0 of {len(view)} passages"
+        hint = unmet(request.condition, view.column, view.keys())
+        why = f"the filters admit 0 of {len(view)} passages{f' ({hint})' if hint else ''}"
         return _empty(view, request, coverage, "filtered_out", why)
     hits = _decided(view, request, ranking)
     finished = time.perf_counter()
@@ -236,11 +78,13 @@ def _decided(view: View, request: Request, ranking: Ranking) -> Hits:
 
 
 def _found(delivery: _Delivery, hits: tuple[Hit, ...]) -> Hits:
+    """The hits; or no match, where a token budget left out all of them, or all that pass."""
     evidence = delivery.ranking.evidence
-    if hits:
+    most = delivery.request.max_tokens
+    if most is None or any(hit.verdict == "pass" for hit in hits) or (hits and not delivery.has_passing()):
         return Hits(hits=hits, evidence=evidence)
-    why = f"passages were found, but none fits into max_tokens={delivery.request.max_tokens}"
-    return Hits(outcome="no_match", why_empty=why, evidence=evidence)
+    why = f"passages were found, but none that answers fits into max_tokens={most}"
+    return Hits(outcome="no_match", why_empty=why, near_misses=hits, evidence=evidence)
 
 
 def _no_candidate(request: Request) -> str:
@@ -250,11 +94,14 @@ def _no_candidate(request: Request) -> str:
 
 
 def _cut_per_hit(delivery: _Delivery, cuts: Mapping[str, float], origin: Origin) -> Hits:
-    verdicts = [delivery.verdict(place) for place in range(len(delivery.ranking.rows))]
-    kept = [place for place, said in enumerate(verdicts) if said != "below"]
-    below = [place for place, said in enumerate(verdicts) if said == "below"]
+    """What is below goes; with the caller's own threshold also what nothing vouches for, for lack of the signal."""
+    kept_verdicts = ("pass",) if origin == "user" else ("pass", "unjudged")
+    places = range(len(delivery.ranking.rows))
+    kept = [place for place in places if delivery.verdict(place) in kept_verdicts]
+    left = set(kept)
+    below = [place for place in places if place not in left]
     evidence = delivery.ranking.evidence
-    decision = decide(evidence, cuts, origin, None)
+    decision = decide(evidence, cuts, origin, delivery.ranking.rare if origin != "user" else None)
     if kept:
         hits = _found(delivery, delivery.take(kept))
         return msgspec.structs.replace(hits, near_misses=delivery.take(below), threshold=decision.threshold)
@@ -267,17 +114,11 @@ def _cut_per_hit(delivery: _Delivery, cuts: Mapping[str, float], origin: Origin)
     )
 
 
-def _rare_match(view: View, request: Request, admits: BoolArray | None) -> str | None:
-    """A word of the query that is spelled like a name and that a rare passage among those allowed holds exactly."""
-    if request.legs == "dense":
-        return None
-    for name in request.identifiers:
-        posting = view.words.posting(name)
-        if posting is None or not is_rare(len(posting.rows), len(view)):
-            continue
-        if admits is None or admits[posting.rows].any():
-            return name
-    return None
+def judge(request: Request, passages: int, ranking: Ranking, row: int, signals: Signals) -> Verdict:
+    """A row's verdict. A rare name that it holds exactly vouches for it, but not against the caller's own threshold."""
+    if request.thresholds is None and row in ranking.rare_rows:
+        return "pass"
+    return verdict(signals, request.judged(passages)[0])
 
 
 class _Delivery:
@@ -287,32 +128,23 @@ class _Delivery:
         self.view = view
         self.request = request
         self.ranking = ranking
-        self._cuts = request.judged(len(view))[0]
 
-    def signals(self, place: int) -> Signals:
-        ranking = self.ranking
-        coverage = _known(ranking.coverage[place]) if self.request.legs != "dense" else None
-        cosine = _known(ranking.cosine[place])
-        return Signals(
-            bm25=_known(ranking.bm25[place]),
-            coverage=coverage,
-            cosine=cosine,
-            probability=probability(self.request.cuts, cosine, coverage, len(self.request.terms.stems), len(self.view)),
-            lexical_rank=_rank(ranking.lexical_rank[place]),
-            dense_rank=_rank(ranking.dense_rank[place]),
-        )
+    def verdict(self, place: int) -> Verdict:
+        signals = signals_at(self.request, len(self.view), self.ranking, place)
+        return judge(self.request, len(self.view), self.ranking, int(self.ranking.rows[place]), signals)
 
-    def verdict(self, place: int) -> Literal["pass", "below", "unjudged"]:
-        return verdict(self.signals(place), self._cuts)
+    def has_passing(self) -> bool:
+        """Whether some candidate passes by itself, delivered or not."""
+        return any(self.verdict(place) == "pass" for place in range(len(self.ranking.rows)))
 
-    def take(self, places: range | list[int]) -> tuple[Hit, ...]:
+    def take(self, places: Sequence[int]) -> tuple[Hit, ...]:
         """The hits at these places, best first, at most k."""
         chosen = self._chosen(places)
         passages = self.view.passages([int(self.ranking.rows[place]) for place in chosen])
         fitting = self._fitting(list(zip(chosen, passages, strict=True)))
         return tuple(self._hit(number, place, passage) for number, (place, passage) in enumerate(fitting, start=1))
 
-    def _chosen(self, places: range | list[int]) -> list[int]:
+    def _chosen(self, places: Sequence[int]) -> list[int]:
         # With a token budget what does not fit is skipped, so more than k may have to be looked at.
         most = self.request.k if self.request.max_tokens is None else POOL
         rows, view = self.ranking.rows, self.view
@@ -347,7 +179,7 @@ class _Delivery:
             rank=number,
             score=float(self.ranking.scores[place]),
             passage=passage,
-            signals=self.signals(place),
+            signals=signals_at(self.request, len(self.view), self.ranking, place),
             verdict=self.verdict(place),
             also_in=self._also_in(int(self.ranking.rows[place])),
         )
@@ -370,11 +202,3 @@ def _source(passage: Passage) -> Source:
         page=passage.page,
         metadata=passage.metadata,
     )
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _rank(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)

@@ -5,8 +5,6 @@ A query is data: whatever characters it holds, it is never parsed as a query lan
 
 from __future__ import annotations
 
-import difflib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
@@ -14,6 +12,7 @@ from typing import Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 import msgspec
 
 from wellhead.errors import UsageError
+from wellhead.hints import choices
 from wellhead.search.filters import Condition, parse
 
 __all__ = ["LONGEST_QUERY", "MOST_K", "Asked", "Cut", "Fusion", "Mode", "Options", "check"]
@@ -126,9 +125,7 @@ def _choice(name: str, value: object, known: Sequence[_Choice]) -> _Choice:
     for choice in known:
         if value == choice:
             return choice
-    near = difflib.get_close_matches(str(value), known, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    raise UsageError(f"unknown {name} {value!r}", fix=f"{meant}known: {', '.join(known)}")
+    raise UsageError(f"unknown {name} {value!r}", fix=choices(str(value), known))
 
 
 def _thresholds(threshold: object, mode: Mode) -> Mapping[str, float] | None:
@@ -150,6 +147,6 @@ def _thresholds(threshold: object, mode: Mode) -> Mapping[str, float] | None:
 
 
 def _cut(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise UsageError("a threshold must be a finite number", why=f"got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e9 < value < 1e9:
+        raise UsageError("a threshold must be a finite number", why=f"got {value!r:.60}")
     return float(value)

@@ -7,7 +7,8 @@
 
 The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage * sqrt(words) + c * ln(passages)))): a
 logistic regression of "this query can be answered" on the best cosine, the best coverage for a query of so many words
-(a long question is never covered as far as a short one), and the passages in scope.
+(a long question is never covered as far as a short one), and the passages in scope. The best cosine and the best
+coverage may be of two passages, so that a query with hits may have none that passes by itself.
 """
 
 from __future__ import annotations
@@ -29,11 +30,19 @@ _RARE_SHARE = 0.05
 _RARE_LEAST = 3
 
 
+# A handful: below it the line would say that nothing at all is enough.
+_FEWEST = 5
+
+
+def _size(passages: int) -> float:
+    return math.log(max(passages, _FEWEST))
+
+
 class Cuts(msgspec.Struct, frozen=True, kw_only=True):
     """The cuts of one embedder with one analyzer, by the legs that are there.
 
     The best of many passages is higher than the best of few, also where none answers: so a cut is a line over the
-    logarithm of the passages in scope, `base + slope * ln(passages)`.
+    logarithm of the passages in scope, `base + slope * ln(passages)`; below 5 passages that of 5 holds.
 
     Args:
         hybrid, dense, lexical: signal name -> (base, slope), for searches with both legs, or one alone. Without any (an
@@ -51,7 +60,7 @@ class Cuts(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, legs: Literal["hybrid", "dense", "lexical"], passages: int) -> Mapping[str, float]:
         """The cut on each signal, for a scope of so many passages."""
         lines = {"hybrid": self.hybrid, "dense": self.dense, "lexical": self.lexical}[legs]
-        return {name: base + slope * math.log(max(passages, 1)) for name, (base, slope) in lines.items()}
+        return {name: base + slope * _size(passages) for name, (base, slope) in lines.items()}
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,9 +80,7 @@ def probability(cuts: Cuts, cosine: float | None, coverage: float | None, words:
     if cuts.fit is None or cosine is None or coverage is None:
         return None
     bias, by_cosine, by_coverage, by_passages = cuts.fit
-    odds = (
-        bias + by_cosine * cosine + by_coverage * coverage * math.sqrt(words) + by_passages * math.log(max(passages, 1))
-    )
+    odds = bias + by_cosine * cosine + by_coverage * coverage * math.sqrt(words) + by_passages * _size(passages)
     # The same as 1 / (1 + exp(-odds)), and never an overflow.
     return 0.5 * (1.0 + math.tanh(odds / 2.0))
 
@@ -89,7 +96,8 @@ def decide(evidence: Mapping[str, float], cuts: Mapping[str, float], origin: Ori
         return Decision(answered=True, threshold=None, reason="no signal has a cut")
     margins = {name: evidence[name] - cut for name, cut in cuts.items() if name in evidence}
     if not margins:
-        return Decision(answered=True, threshold=None, reason="no signal that has a cut was measured")
+        missing = " and ".join(sorted(cuts))
+        return Decision(answered=origin != "user", threshold=None, reason=f"{missing} could not be measured")
     decisive = max(sorted(margins), key=lambda name: margins[name])
     threshold = Threshold(signal=decisive, value=cuts[decisive], origin=origin)
     if margins[decisive] >= 0.0:

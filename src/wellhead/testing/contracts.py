@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.errors import UsageError, WellheadError
-from wellhead.ports import Field, Store, View
+from wellhead.errors import ConfigError, UsageError, WellheadError
+from wellhead.ports import DocumentSummary, Field, Store, View
 from wellhead.records import Document, DocumentRow, MetadataValue
 from wellhead.testing.fakes import HashEmbedder, document_row, vectors_of
 
@@ -310,6 +310,41 @@ class StoreContract:
         torn = document_row(Document(id="b", text="y"), incomplete=True)
         put(store, [whole, torn])
         assert store.states("") == {"a": (whole.digest, "docs/", False), "b": (torn.digest, "", True)}
+
+    def test_states_of_some_are_those_of_all(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path)
+        put(store, [Document(id=name, text=f"text of {name}") for name in ("b", "a", "c")])
+        put(store, [Document(id="d", text="elsewhere")], scope="acme")
+        some = store.states("", ["c", "nobody", "a", "c", "d"])
+        assert list(some) == ["a", "c"]
+        assert some.items() <= store.states("").items()
+        assert store.states("", []) == {}
+
+    def test_summaries_tell_everything_but_the_text(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path)
+        document = Document(id="b", text="one\ntwo", title="B", uri="https://b", metadata={"n": 1, "tags": ("x", "y")})
+        put(store, [document], origin="docs/")
+        put(store, [document_row(Document(id="a", text=" "), incomplete=True)])
+        put(store, [Document(id="other", text="x")], scope="acme")
+        assert list(store.summaries("")) == [
+            DocumentSummary(id="a", metadata={}, incomplete=True),
+            DocumentSummary(id="b", metadata=document.metadata, title="B", uri="https://b", origin="docs/", passages=2),
+        ]
+
+    def test_settings_are_set_only_while_they_are_the_expected_ones(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path)
+        store.set_settings({"scope_key": "tenant"}, expected={})
+        store.set_settings({"scope_key": "tenant"}, expected={})
+        error = refusal(ConfigError, lambda: store.set_settings({"scope_key": "team"}, expected={}))
+        assert "scope_key is 'tenant', not None" in error.why
+        assert store.settings() == {"scope_key": "tenant"}
+        assert store.version() == 1
+        store.set_settings({"scope_key": ""}, expected={"scope_key": "tenant"})
+        assert store.settings() == {"scope_key": ""}
+
+    def test_the_folder_is_a_path_or_none(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path)
+        assert store.folder is None or (store.folder.is_dir() and str(store.folder) == store.where)
 
     def test_a_view_is_cached_until_the_next_write(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path)

@@ -143,6 +143,20 @@ def test_a_mistake_is_named_with_file_and_line(folder: Path, file: str, content:
     assert f"{shown}, line {line}" in caught.value.where
 
 
+@pytest.mark.parametrize(
+    ("file", "line", "mend"),
+    [
+        ("queries.jsonl", {"id": "q1", "text": "which?"}, '{"_id": "q1", "text": "..."}'),
+        ("labels.jsonl", {"_id": "q1", "answers": []}, '{"query_id": "q1", "answers": []}'),
+    ],
+)
+def test_an_id_under_another_name_is_mended_with_a_line(folder: Path, file: str, line: object, mend: str) -> None:
+    (folder / file).write_text(lines(line))
+    with pytest.raises(UsageError, match="non-blank id") as caught:
+        read_collection(folder)
+    assert caught.value.fix == f"write {mend}"
+
+
 @pytest.mark.parametrize("file", ["queries.jsonl", "qrels.tsv"])
 def test_a_missing_file_is_named(folder: Path, file: str) -> None:
     (folder / file).unlink()

@@ -94,6 +94,7 @@ def test_the_table_says_what_was_measured_and_how() -> None:
     assert "tiny: 30 documents, 70 passages, 20 labelled queries; embedder static" in text
     assert "judged by each document's best passage (per_document=1), rankings with cut off" in text
     assert "to rank 100" in text
+    assert "substring: a poor scorer, for scale" in text
     assert text.endswith("warning: bm25 alone beats blend on nDCG@10: 0.7123 > 0.7000")
 
 
@@ -105,6 +106,12 @@ def test_unanswerable_queries_get_a_column_where_there_are_any() -> None:
     assert heading.endswith("unanswerable with hits")
     assert row.endswith(" 2")
     assert "substring:" not in text
+    assert "unanswerable with hits: " in text
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    text = to_text(evaluation(documents=1, passages=1, queries=1))
+    assert "tiny: 1 document, 1 passage, 1 labelled query; embedder" in text
 
 
 def test_a_file_gets_plain_text() -> None:

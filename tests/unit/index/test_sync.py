@@ -64,6 +64,11 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+def whole(document: Document) -> list[Slice]:
+    """A chunker that does not chunk."""
+    return [Slice(start=0, end=len(document.text))]
+
+
 def write(folder: Path, name: str, text: str | bytes) -> None:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,6 +153,53 @@ def test_without_prune_a_removed_file_stays(index: Index, docs: Path) -> None:
     assert index.sync(docs).removed == 1
 
 
+EMPTIED = {
+    "a typo": {"include": ["*.mdd"]},
+    "too much left out": {"exclude": ["*"]},
+    "an empty folder": {},
+}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("kind", EMPTIED)
+def test_a_folder_in_which_nothing_is_found_removes_nothing_unless_told_so(
+    index: Index, docs: Path, kind: str, dry_run: bool
+) -> None:
+    index.add([Document(id="mine", text="A program's own.")])
+    index.sync(docs)
+    if kind == "an empty folder":
+        shutil.rmtree(docs)
+        docs.mkdir()
+    options = EMPTIED[kind]
+    with pytest.raises(UsageError, match=r"and 3 of the index came from here[\s\S]*prune_all=True") as caught:
+        index.sync(docs, dry_run=dry_run, **options)  # type: ignore[arg-type]
+    assert "prune=False" in caught.value.fix
+    assert len(ids(index)) == 4
+    assert index.sync(docs, prune=False, **options).removed == 0  # type: ignore[arg-type]
+    report = index.sync(docs, prune_all=True, dry_run=dry_run, **options)  # type: ignore[arg-type]
+    assert report.removed == 3
+    assert len(ids(index)) == (4 if dry_run else 1)
+
+
+def test_a_folder_in_which_nothing_was_ever_found_is_no_error(index: Index, docs: Path) -> None:
+    assert index.sync(docs, include=["*.mdd"]).read == 0
+    shutil.rmtree(docs / "team")
+    (docs / "guide.md").write_text("{")
+    (docs / "guide.md").rename(docs / "guide.json")
+    index.sync(docs)
+    assert index.sync(docs).complete is False
+
+
+def test_files_that_are_all_refused_keep_their_documents(index: Index, docs: Path) -> None:
+    only = docs.parent / "only"
+    write(only, "a.json", '{"a": "first"}')
+    index.sync(only)
+    write(only, "a.json", '{"a": "second')
+    report = index.sync(only)
+    assert ([one.id for one in report.refused], report.removed) == (["a.json"], 0)
+    assert ids(index) == ["a.json"]
+
+
 # -- a dry run --------------------------------------------------------------------------------------------------------
 
 
@@ -171,9 +223,6 @@ def test_a_dry_run_writes_nothing_and_tells_what_the_real_one_will_do(index: Ind
 
 def test_a_dry_run_names_the_passages_that_do_not_fit_the_model(docs: Path) -> None:
     write(docs, "long.txt", "word " * 40)
-
-    def whole(document: Document) -> list[Slice]:
-        return [Slice(start=0, end=len(document.text))]
 
     with Index.open(":memory:", embedder=Windowed(), languages=["en"], chunker=whole) as index:
         dry = index.sync(docs, dry_run=True)
@@ -292,13 +341,44 @@ def test_a_folder_does_not_touch_what_a_program_added(index: Index, docs: Path) 
     assert ids(index) == ["faq-7", "guide.md"]
 
 
-def test_a_document_that_a_program_edits_still_belongs_to_its_folder(index: Index, docs: Path) -> None:
+@pytest.mark.parametrize("text", ["The rota is by week.", "Edited by a program."])
+def test_a_document_that_a_program_adds_over_a_file_is_its_own_from_then_on(
+    index: Index, docs: Path, text: str
+) -> None:
     index.sync(docs)
-    index.add([Document(id="team/rota.txt", text="Edited by a program.")])
-    assert index.sync(docs).updated == 1
-    assert found(index, "rota") == ["team/rota.txt"]
+    held = index.get("team/rota.txt")
+    assert held is not None
+    index.add([msgspec.structs.replace(held, text=text)])
+    report = index.sync(docs)
+    assert [(one.id, "a program" in one.reason) for one in report.refused] == [("team/rota.txt", True)]
     (docs / "team/rota.txt").unlink()
-    assert index.sync(docs).removed == 1
+    assert index.sync(docs).removed == 0
+    held = index.get("team/rota.txt")
+    assert held is not None
+    assert held.text == text
+    # Given up by the program, it is the folder's again.
+    write(docs, "team/rota.txt", "The rota is by month.")
+    index.remove("team/rota.txt")
+    assert index.sync(docs).added == 1
+
+
+def test_a_file_of_an_indexed_folder_is_refused_with_the_way_out(index: Index, docs: Path) -> None:
+    index.sync(docs)
+    report = index.sync(docs / "guide.md")
+    assert "index the folder 'docs' instead" in report.refused[0].reason
+
+
+def test_a_moved_index_is_told_the_name_of_its_folder(index: Index, docs: Path, kb: Path, tmp_path: Path) -> None:
+    index.sync(docs)
+    index.close()
+    (tmp_path / "deep").mkdir()
+    kb.rename(tmp_path / "deep" / "kb")
+    with Index.open(tmp_path / "deep" / "kb", embedder=HashEmbedder(), languages=["en"]) as moved:
+        report = moved.sync(docs)
+        assert {"origin='docs'" in one.reason for one in report.refused} == {True}
+        assert len(report.refused) == 3
+        report = moved.sync(docs, origin="docs")
+        assert (report.complete, report.unchanged) == (True, 3)
 
 
 @pytest.mark.promise("B41")
@@ -378,3 +458,53 @@ def test_a_date_key_refuses_what_is_no_date(docs: Path, kb: Path) -> None:
         report = index.sync(docs)
         assert [(one.id, "soon" in one.reason) for one in report.refused] == [("wrong.md", True)]
         assert found(index, "right", **{"published at": {"$lt": "2026-02-01"}}) == ["dated.md"]
+
+
+# -- what is given ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["", "  ", None, 5, b"docs", "x" * 5000, "a\0b", "no/such/place"])
+def test_a_path_that_is_none_is_a_usage_error(index: Index, path: object) -> None:
+    with pytest.raises(UsageError):
+        index.sync(path)  # type: ignore[arg-type]
+    assert ids(index) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"include": "*.md"},
+        {"exclude": "*.md"},
+        {"include": None},
+        {"include": [5]},
+        {"exclude": {"*.md"}},
+        {"prefix": None},
+        {"origin": ""},
+        {"origin": " "},
+        {"origin": 5},
+    ],
+)
+def test_an_option_of_another_kind_is_a_usage_error(index: Index, docs: Path, options: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        index.sync(docs, **options)  # type: ignore[arg-type]
+    assert ids(index) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [Document(id="a", text="b"), None, 5, "abc", b"abc", {"id": "a"}, [{"id": "a", "text": "b"}], ["abc"], [None]],
+)
+def test_add_takes_documents_and_nothing_else(index: Index, given: object) -> None:
+    with pytest.raises(UsageError, match="add takes an iterable of Document"):
+        index.add(given)  # type: ignore[arg-type]
+    assert ids(index) == []
+
+
+def test_front_matter_that_does_not_parse_is_said(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "bad.md").write_text("---\ntitle: [unclosed\n---\nLaptops are lent for a week.\n")
+    report = Index.open(":memory:").sync(tmp_path / "docs")
+    assert report.complete
+    assert [note.id for note in report.notes] == ["bad.md"]
+    assert "line" in report.notes[0].reason
+    assert "note bad.md: front matter not read" in str(report)

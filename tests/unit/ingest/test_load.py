@@ -15,10 +15,11 @@ from wellhead.analyze import ANALYZER
 from wellhead.backends.stores.memory import MemoryStore
 from wellhead.errors import BackendError, ConfigError, IngestStopped
 from wellhead.events import Event
-from wellhead.ingest.chunk import Chunker, Slice, structure
+from wellhead.ingest.chunk import Chunker, Slice, paragraph, structure
 from wellhead.ingest.load import Incoming, load
 from wellhead.ingest.rows import Recipe, vector_key
 from wellhead.ingest.vectors import unit
+from wellhead.ports import DocumentState
 from wellhead.records import Document, Passage, Refusal, SyncReport
 from wellhead.testing.fakes import HashEmbedder
 
@@ -313,11 +314,73 @@ def test_a_chunker_that_gives_no_slice_of_the_text_has_its_document_refused_and_
     assert set(house.store.states("")) == {"good", "too"}
 
 
+BROKEN = {
+    "raises": (lambda document: [][1], "IndexError"),
+    "gives None": (lambda document: None, "TypeError"),
+    "gives tuples": (lambda document: [(0, 5)], "ValidationError"),
+    "gives no numbers": (lambda document: [Slice(start=0, end="5")], "ValidationError"),  # type: ignore[arg-type]
+    "gives no heading": (lambda document: [Slice(start=0, end=5, heading="A")], "ValidationError"),  # type: ignore[arg-type]
+    "gives half a heading": (lambda document: [Slice(start=0, end=5, heading=("\ud800",))], "UnicodeEncodeError"),
+    "gives half a context": (lambda document: [Slice(start=0, end=5, context="\ud800")], "UnicodeEncodeError"),
+    "goes backwards": (lambda document: [Slice(start=5, end=9), Slice(start=0, end=4)], "out of order"),
+    "stands still": (lambda document: [Slice(start=0, end=5), Slice(start=0, end=5)], "out of order"),
+    "holds the one before": (lambda document: [Slice(start=1, end=9), Slice(start=2, end=8)], "out of order"),
+    "counts from the end": (lambda document: [Slice(start=-5, end=-1)], "outside the text"),
+    "is too long": (lambda document: [Slice(start=0, end=500)], "outside the text"),
+    "is blank": (lambda document: [Slice(start=4, end=5)], "blank slice"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_chunker_that_fails_at_a_document_has_it_refused_and_the_run_goes_on(kind: str) -> None:
+    broken, says = BROKEN[kind]
+    house = House(chunk=lambda document: broken(document) if document.id == "bad" else structure(document))  # type: ignore[no-any-return, no-untyped-call]
+    report = house.load(
+        Document(id="good", text="fine"), Document(id="bad", text="four words of text"), Document(id="too", text="ok")
+    )
+    assert [(refusal.id, says in refusal.reason) for refusal in report.refused] == [("bad", True)]
+    assert set(house.store.states("")) == {"good", "too"}
+
+
+def test_windows_of_a_chunker_may_overlap() -> None:
+    house = House(chunk=lambda document: [Slice(start=0, end=10), Slice(start=5, end=18)])
+    assert house.load(Document(id="d", text="four words of text")).passages == 2
+
+
+def test_a_title_or_heading_without_end_is_clipped_in_what_is_embedded() -> None:
+    house = House(chunk=lambda document: [Slice(start=n, end=n + 4, heading=("head " * 9000,)) for n in (0, 5, 10)])
+    house.load(Document(id="d", text="some text here", title="long\n" * 9000))
+    contexts = [passage.context.split("\n") for passage in house.passages("d")]
+    assert [[len(line) for line in context] for context in contexts] == [[200, 200]] * 3
+    assert contexts[0][0].startswith("long long")
+
+
+def test_a_tokenizer_that_fails_stops_the_run_as_an_embedder_does() -> None:
+    class Broken(Windowed):
+        def token_starts(self, text: str) -> list[int]:
+            raise KeyError(text)
+
+    house = House(Broken())
+    with pytest.raises(IngestStopped, match="KeyError") as caught:
+        house.load(guide())
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_a_blank_document_has_no_passage_and_is_no_failure() -> None:
     house = House()
-    report = house.load(Document(id="blank", text=" \n\n\t"), Document(id="empty", text=""))
-    assert (report.read, report.added, report.passages, report.complete) == (2, 2, 0, True)
-    assert len(house.store.view("")) == 0
+    blank, empty = Document(id="blank", text=" \n\n\t"), Document(id="empty", text="")
+    report = house.load(blank, empty, guide())
+    assert (report.read, report.added, report.passages, report.complete) == (3, 3, 3, True)
+    assert report.without_passages == 2, "nothing of them can be found, and that is said"
+    assert "2 documents hold no passage" in str(report)
+    assert len(house.store.view("")) == 3
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_paragraphs_that_the_chunker_drops_are_told(dry_run: bool) -> None:
+    house = House(chunk=paragraph)
+    report = house.load(Document(id="d", text="Short one.\n\nShort two."), dry_run=dry_run)
+    assert (report.added, report.passages, report.without_passages) == (1, 0, 1)
 
 
 def test_two_documents_of_one_id_in_one_run_are_refused_but_for_the_first() -> None:
@@ -336,8 +399,45 @@ def test_a_folder_does_not_take_over_what_another_one_holds() -> None:
     report = house.load(Document(id="a", text="theirs"), origin="wiki")
     assert "'docs'" in report.refused[0].reason
     assert house.passages("a")[0].text == "ours"
-    assert house.load(Document(id="a", text="by hand")).updated == 1
-    assert house.store.states("")["a"].origin == "docs"
+
+
+@pytest.mark.parametrize("text", ["ours", "by hand"])
+def test_what_a_program_adds_is_its_own_from_then_on(text: str) -> None:
+    house = House()
+    house.load(Document(id="a", text="ours"), origin="docs")
+    assert house.load(Document(id="a", text=text)).updated == 1
+    assert house.store.states("")["a"].origin == ""
+    assert house.load(Document(id="a", text=text)).unchanged == 1
+    report = house.load(Document(id="a", text="ours"), origin="docs")
+    assert "a program that added it" in report.refused[0].reason
+    assert house.passages("a")[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("owner", "origin", "says"),
+    [
+        ("docs", "docs/guide.md", "index the folder 'docs' instead"),
+        ("docs", "docs/team", "index the folder 'docs' instead"),
+        (".", "docs", "index the folder '.' instead"),
+        ("..", "../other", "index the folder '..' instead"),
+        ("docs/guide.md", "docs", "was indexed by itself"),
+        ("docs", "../docs", "pass origin='docs' (--origin docs)"),
+        ("docs", "../../elsewhere/docs", "pass origin='docs' (--origin docs)"),
+        ("docs", "docs2", "a prefix of their own"),
+        (".", "../other", "a prefix of their own"),
+    ],
+)
+def test_a_refused_id_comes_with_the_way_out(owner: str, origin: str, says: str) -> None:
+    house = House()
+    house.load(Document(id="a", text="first"), origin=owner)
+    assert says in house.load(Document(id="a", text="second"), origin=origin).refused[0].reason
+
+
+def test_equal_content_shows_that_a_folder_was_renamed() -> None:
+    house = House()
+    house.load(Document(id="a", text="same"), origin="docs")
+    reason = house.load(Document(id="a", text="same"), origin="handbook").refused[0].reason
+    assert "pass origin='docs' (--origin docs)" in reason
 
 
 def test_refusals_of_the_stream_are_reported_and_the_run_goes_on() -> None:
@@ -388,3 +488,19 @@ def test_progress_and_events_count_up_to_the_end() -> None:
     assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)
     assert steps[-1] == (130, 130, "d129")
     assert len(events) == len(steps) > 1
+
+
+def test_a_run_asks_only_for_the_documents_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding one by one would otherwise read the whole index each time."""
+    house = House()
+    house.load(*(Document(id=f"d{n}", text=f"text {n}") for n in range(5)))
+    asked: list[Sequence[str] | None] = []
+    states = house.store.states
+
+    def spied(scope: str, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
+        asked.append(ids)
+        return states(scope, ids)
+
+    monkeypatch.setattr(house.store, "states", spied)
+    assert house.load(Document(id="d3", text="text 3"), Document(id="new", text="x")).unchanged == 1
+    assert asked == [["d3"], ["new"]]

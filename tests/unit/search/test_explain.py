@@ -8,7 +8,7 @@ import pytest
 
 from wellhead import Document, Index, wiring
 from wellhead.backends.embedders.profiles import Profile
-from wellhead.search.hybrid import POOL
+from wellhead.search.rank import POOL
 from wellhead.search.threshold import Cuts
 from wellhead.testing.fakes import HashEmbedder
 

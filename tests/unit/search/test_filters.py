@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 from typing import Any as Anything
 
 import pytest
 
+from wellhead import Document, Index
 from wellhead.errors import UsageError
 from wellhead.search.filters import failing, instant, matches, parse, select
 
@@ -207,3 +209,26 @@ def test_a_key_that_no_row_has_selects_nothing() -> None:
     assert selected is not None
     assert selected.tolist() == [False, False, False]
     assert select(None, lambda key: None, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"yaer": 2024}, "no passage has the key 'yaer'; did you mean 'year'?"),
+        ({"year": "2024"}, "'year' holds numbers, and '2024' is text"),
+        ({"team": 5}, "'team' holds text, and 5 is numbers"),
+        ({"$and": [{"team": "sre"}, {"year": True}]}, "'year' holds numbers, and True is true or false"),
+    ],
+)
+def test_a_filter_that_admits_nothing_says_what_is_odd_about_it(wanted: dict[str, Any], said: str) -> None:
+    index = Index.open(":memory:")
+    index.add([Document(id="a", text="Some words.", metadata={"year": 2024, "team": "sre"})])
+    hits = index.search("words", filters=wanted)
+    assert hits.outcome == "filtered_out"
+    assert said in hits.why_empty
+
+
+def test_a_filter_whose_value_just_differs_says_no_more_than_that() -> None:
+    index = Index.open(":memory:")
+    index.add([Document(id="a", text="Some words.", metadata={"year": 2024})])
+    assert index.search("words", filters={"year": 2023}).why_empty == "the filters admit 0 of 1 passages"

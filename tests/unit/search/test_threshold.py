@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from wellhead import Document, Index
 from wellhead.records import Signals
 from wellhead.search.threshold import Cuts, decide, is_rare, probability, verdict
 
@@ -81,9 +82,11 @@ def test_rare_is_at_most_a_twentieth_or_three(frequency: int, rows: int, rare: b
 
 def test_the_fitted_probability_by_hand() -> None:
     cuts = Cuts(fit=(-1.0, 2.0, 3.0, -0.5))
-    assert probability(cuts, 0.5, 0.0, 1, 1) == pytest.approx(0.5)
-    assert probability(cuts, 0.5, 1.0, 1, 1) == pytest.approx(1 / (1 + math.exp(-3.0)))
-    assert probability(cuts, 0.5, 1.0, 4, 1) == pytest.approx(1 / (1 + math.exp(-6.0)))
+    few = 0.5 * math.log(5)
+    assert probability(cuts, 0.5, 0.0, 1, 5) == pytest.approx(1 / (1 + math.exp(few)))
+    assert probability(cuts, 0.5, 1.0, 1, 5) == pytest.approx(1 / (1 + math.exp(few - 3.0)))
+    assert probability(cuts, 0.5, 1.0, 4, 5) == pytest.approx(1 / (1 + math.exp(few - 6.0)))
+    assert probability(cuts, 0.5, 1.0, 4, 1) == probability(cuts, 0.5, 1.0, 4, 5)
     assert probability(cuts, 0.5, 1.0, 1, 100) == pytest.approx(1 / (1 + math.exp(-3.0 + 0.5 * math.log(100))))
     assert probability(cuts, None, 1.0, 1, 1) is None
     assert probability(Cuts(), 0.5, 0.5, 1, 1) is None
@@ -98,6 +101,17 @@ def test_cuts_are_kept_by_the_legs_that_search_and_rise_with_the_passages() -> N
     cuts = Cuts(hybrid={"probability": (0.4, 0.0)}, dense={"cosine": (0.3, 0.02)}, lexical={"coverage": (0.2, 0.0)})
     assert cuts.of("hybrid", 1000) == {"probability": 0.4}
     assert cuts.of("lexical", 1000) == {"coverage": 0.2}
-    assert cuts.of("dense", 1) == {"cosine": 0.3}
-    assert cuts.of("dense", 0) == {"cosine": 0.3}
+    assert cuts.of("dense", 5)["cosine"] == pytest.approx(0.3 + 0.02 * math.log(5))
+    assert cuts.of("dense", 0) == cuts.of("dense", 1) == cuts.of("dense", 5)
     assert cuts.of("dense", 1000)["cosine"] == pytest.approx(0.3 + 0.02 * math.log(1000))
+
+
+@pytest.mark.parametrize("passages", [1, 2, 3])
+def test_a_handful_of_passages_does_not_answer_everything(passages: int) -> None:
+    index = Index.open(":memory:")
+    texts = ["Refunds are paid within 45 days.", "The office opens at nine.", "Keys are kept in the safe."]
+    index.add([Document(id=str(number), text=text) for number, text in enumerate(texts[:passages])])
+    assert index.search("when are refunds paid?").outcome == "hits"
+    for far in ("zebra stripes", "capital of Mongolia", "vaccinations for a journey to Peru"):
+        assert index.search(far).outcome == "no_match"
+        assert index.search(far, mode="lexical").outcome == "no_match"

@@ -127,7 +127,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, include: Sequence[str], exclude: Sequence[str]) -> Choice:
-        """Raises UsageError for a pattern that cannot be read."""
+        """Raises UsageError for a pattern that cannot be read, or no list of them."""
+        for patterns in (include, exclude):
+            _check_listed(patterns)
         spelled = {part for pattern in include if not pattern.startswith("!") for part in pattern.split("/")}
         return cls(include=_own(include), exclude=_own(exclude), spelled=frozenset(spelled - {"", "*", "**"}))
 
@@ -141,9 +143,14 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         return name in self.spelled
 
 
-def _own(patterns: Sequence[str]) -> Rules | None:
+def _check_listed(patterns: object) -> None:
     if isinstance(patterns, str):
         raise UsageError("patterns come as a list", why=f"got the text {patterns!r}", fix=f"give [{patterns!r}]")
+    if not isinstance(patterns, (list, tuple)) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise UsageError("patterns come as a list of texts", why=f"got {patterns!r:.80}", fix="give ['*.md']")
+
+
+def _own(patterns: Sequence[str]) -> Rules | None:
     for pattern in patterns:
         if Rules.parse([pattern]).is_empty:
             raise UsageError(

@@ -1,7 +1,7 @@
 """JSON becomes lines of `key: value`, one block a record, so that a record is found and cited as text.
 
 Numbers stay as they are written (`1.10`, forty digits, `NaN`), repeated keys are all kept, nulls and empty values are
-left out.
+left out. The path of keys before each value is clipped where it is long.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from wellhead.errors import DocumentError
 
 __all__ = ["parse_json", "read_json", "read_json_lines"]
 
+_LONGEST_KEY = 80  # characters shown
+_LONGEST_PATH = 200
+# Keys repeat on every line. Ordinary files grow less than threefold; what outgrows this would be keys and nothing else.
+_MOST_GROWTH = 20
+_ALWAYS = 10_000
+
 # Objects are tuples of pairs (a dict would drop repeated keys), arrays are lists.
 _Value: TypeAlias = "str | bool | list[_Value] | tuple[tuple[str, _Value], ...] | None"
 
@@ -28,12 +34,13 @@ def read_json(data: bytes, name: str) -> Reading:
 
     Raises:
         FileSkipped: the bytes are binary.
-        DocumentError: no encoding fits; malformed JSON (names line and column); nested too deeply.
+        DocumentError: no encoding fits; malformed JSON (names line and column); nested too deeply; keys so long and
+            so often repeated that the text would be 20 times the file.
     """
     decoded = decode(data, where=name)
     value = _parse(decoded.text, name)
     records = value if isinstance(value, list) else [value]
-    return Reading(text=_text(records), metadata=decoded.metadata, media_type="text/plain")
+    return Reading(text=_text(records, len(data), name), metadata=decoded.metadata, media_type="text/plain")
 
 
 def read_json_lines(data: bytes, name: str) -> Reading:
@@ -41,12 +48,13 @@ def read_json_lines(data: bytes, name: str) -> Reading:
 
     Raises:
         FileSkipped: the bytes are binary.
-        DocumentError: no encoding fits; a malformed line (names it and the column): the whole file is refused.
+        DocumentError: no encoding fits; a malformed line (names it and the column): the whole file is refused; or
+            nearly all keys, as in `read_json`.
     """
     decoded = decode(data, where=name)
     lines = enumerate(decoded.text.split("\n"), 1)
     records = [_parse(line, name, line=number) for number, line in lines if line.strip()]
-    return Reading(text=_text(records), metadata=decoded.metadata, media_type="text/plain")
+    return Reading(text=_text(records, len(data), name), metadata=decoded.metadata, media_type="text/plain")
 
 
 def parse_json(text: str, name: str, *, line: int | None = None) -> object:
@@ -72,30 +80,54 @@ def _loads(decoder: json.JSONDecoder, text: str, name: str, line: int | None) ->
         raise DocumentError("JSON that cannot be read", where=name, why=str(error)) from error
 
 
-def _text(records: Iterable[_Value]) -> str:
-    """Scalars one a line; each object (or list) is a block of its own between blank lines."""
+def _text(records: Iterable[_Value], size: int, name: str) -> str:
+    """Scalars one a line; each object (or list) is a block of its own between blank lines. `size`: bytes read."""
     parts: list[str] = []
+    room = _MOST_GROWTH * size + _ALWAYS
     for record in records:
-        block = "\n".join(_lines(record))
+        lines: list[str] = []
+        for key, shown in _leaves(record):
+            lines.append(f"{key}: {shown}" if key else shown)
+            room -= len(lines[-1])
+            if room < 0:
+                raise _outgrown(key, size, name)
+        block = "\n".join(lines)
         if block:
             apart = "\n" if parts and isinstance(record, (list, tuple)) else ""
             parts.append(f"{apart}{block}\n")
     return clean("".join(parts))
 
 
-def _lines(record: _Value) -> Iterator[str]:
-    """The leaves in order, on an explicit stack: the depth of a file must not be the depth of our calls."""
+def _outgrown(key: str, size: int, name: str) -> DocumentError:
+    return DocumentError(
+        "JSON that is nearly all keys",
+        where=name,
+        why=f"with the keys before every value its {size:,} bytes became over {_MOST_GROWTH} times as many, at {key!r}",
+        fix="shorten its keys, or exclude it",
+    )
+
+
+def _leaves(record: _Value) -> Iterator[tuple[str, str]]:
+    """The leaves in order with their paths, on an explicit stack: a file's depth must not be that of our calls."""
     stack: list[tuple[str, _Value]] = [("", record)]
     while stack:
         key, value = stack.pop()
         if isinstance(value, tuple):
-            stack.extend((f"{key}.{name}" if key else name, item) for name, item in reversed(value))
+            stack.extend((_path(key, name), item) for name, item in reversed(value))
         elif isinstance(value, list) and any(isinstance(item, (list, tuple)) for item in value):
-            stack.extend((f"{key}.{n}" if key else str(n), value[n]) for n in reversed(range(len(value))))
+            stack.extend((_path(key, str(n)), value[n]) for n in reversed(range(len(value))))
         else:
             shown = ", ".join(filter(None, map(_show, value))) if isinstance(value, list) else _show(value)
             if shown:
-                yield f"{key}: {shown}" if key else shown
+                yield key, shown
+
+
+def _path(above: str, key: str) -> str:
+    """The key under those above it; of a long path the middle is left out."""
+    shown = key if len(key) <= _LONGEST_KEY else f"{key[: _LONGEST_KEY - 1]}…"
+    path = f"{above}.{shown}" if above else shown
+    half = _LONGEST_PATH // 2
+    return path if len(path) <= _LONGEST_PATH else f"{path[: half - 1]}…{path[-half:]}"
 
 
 def _show(value: object) -> str:

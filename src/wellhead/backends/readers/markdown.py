@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from wellhead.backends.readers.decode import clean, decode
-from wellhead.backends.readers.reading import Reading
+from wellhead.backends.readers.reading import FRONT_MATTER, Reading
 from wellhead.records import MetadataValue, Scalar
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _front_matter(text: str) -> tuple[dict[str, MetadataValue], int]:
     try:
         values = _load_yaml(found[1]) if text[0] == "-" else _load_toml(found[1])
     except ValueError as error:
-        return {"front_matter": f"not read: {error}"}, 0
+        return {FRONT_MATTER: f"not read: {error}"}, 0
     return (dict(_flat(values)), found.end()) if isinstance(values, Mapping) and values else ({}, 0)
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from wellhead.errors import DocumentError
+from wellhead.ingest.chunk.markdown import one_line
 from wellhead.records import Metadata
 
-__all__ = ["FileSkipped", "Reading"]
+__all__ = ["FRONT_MATTER", "FileSkipped", "Reading"]
+
+# The metadata key under which a reader says why front matter was left in the text.
+FRONT_MATTER = "front_matter"
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,7 +19,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         text: what is stored and cited; all offsets refer to it.
-        title: from the file itself (front matter, first heading, `<title>`); "" for none.
+        title: from the file itself (front matter, first heading, `<title>`), clipped to one line of at most 200
+            characters; "" for none.
         metadata: what the file says of itself, in the types that can be filtered on. `encoding` is there when the
             encoding was guessed or bytes had to be replaced.
         media_type: of `text`, not of the file: HTML and CSV become "text/markdown".
@@ -27,6 +32,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata = {}
     media_type: str = "text/plain"
     language: str | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "title", one_line(self.title))
 
 
 class FileSkipped(DocumentError):  # noqa: N818 (named for what happened, like its siblings)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from wellhead.backends.readers.decode import decode
 from wellhead.backends.readers.reading import Reading
@@ -14,6 +16,7 @@ from wellhead.errors import DocumentError
 __all__ = ["pipe_table", "read_csv"]
 
 _DELIMITERS = ",;\t|"
+_LIMIT_LOCK = threading.Lock()
 _SAMPLE = 1 << 16  # characters looked at to find the delimiter
 
 
@@ -25,7 +28,7 @@ def read_csv(data: bytes, name: str) -> Reading:
 
     Raises:
         FileSkipped: the bytes are binary.
-        DocumentError: no encoding fits, or a cell is longer than the csv module's limit.
+        DocumentError: no encoding fits, or rows that the csv module cannot take apart.
     """
     decoded = decode(data, where=name)
     rows = _rows(decoded.text, _delimiter(decoded.text), name)
@@ -82,4 +85,17 @@ def _parse(text: str, delimiter: str, *, quoted: bool) -> list[list[str]]:
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    return [row for row in reader if any(cell.strip() for cell in row)]
+    with _cells_up_to(len(text)):
+        return [row for row in reader if any(cell.strip() for cell in row)]
+
+
+@contextmanager
+def _cells_up_to(characters: int) -> Iterator[None]:
+    """Let a cell be as long as its file. The limit is the whole process's: it is put back, one table at a time."""
+    with _LIMIT_LOCK:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, characters))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

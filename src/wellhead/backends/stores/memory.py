@@ -19,11 +19,12 @@ from wellhead.backends.stores.rules import (
     check_keys,
     check_owners,
     check_vectors,
+    refuse_other_settings,
     refuse_pickle,
     used_keys,
 )
 from wellhead.errors import StaleView, UsageError
-from wellhead.ports import DocumentState
+from wellhead.ports import DocumentState, DocumentSummary
 from wellhead.records import Document, DocumentRow, Finding, Passage, PassageRow
 
 __all__ = ["MemoryStore"]
@@ -33,6 +34,7 @@ class MemoryStore:
     """A store in memory (`wellhead.ports.Store`), for tests, demos and small corpora; safe for threads."""
 
     where = "memory"
+    folder = None
     read_only = False
 
     def __init__(self) -> None:
@@ -59,10 +61,15 @@ class MemoryStore:
         with self._opened():
             return dict(self._settings)
 
-    def set_settings(self, settings: Mapping[str, str]) -> None:
-        """Replace all settings."""
+    def set_settings(self, settings: Mapping[str, str], *, expected: Mapping[str, str] | None = None) -> None:
+        """Replace all settings; where `expected` is given, only while they are still those.
+
+        Raises:
+            ConfigError: others were set meanwhile.
+        """
         with self._opened():
             if self._settings != dict(settings):
+                refuse_other_settings(self._settings, expected, self.where)
                 self._settings = dict(settings)
                 self._written()
 
@@ -132,12 +139,33 @@ class MemoryStore:
         for row in self._sorted(scope):
             yield row.document
 
-    def states(self, scope: str) -> dict[str, DocumentState]:
-        """Every document of the scope, by id; one that lost a vector counts as incomplete."""
-        return {
-            row.document.id: DocumentState(row.digest, row.origin, row.incomplete or bool(self._missing(row)))
+    def states(self, scope: str, ids: Sequence[str] | None = None) -> dict[str, DocumentState]:
+        """Those of `ids` that are there, or every document of the scope, by id; a lost vector makes one incomplete."""
+        if ids is None:
+            rows = self._sorted(scope)
+        else:
+            with self._opened():
+                held = self._scopes.get(scope, {})
+                rows = [held[name] for name in sorted(set(ids)) if name in held]
+        return {row.document.id: DocumentState(row.digest, row.origin, self._is_incomplete(row)) for row in rows}
+
+    def summaries(self, scope: str) -> list[DocumentSummary]:
+        """Every document of the scope without its text, by id."""
+        return [
+            DocumentSummary(
+                id=row.document.id,
+                title=row.document.title,
+                uri=row.document.uri,
+                metadata=row.document.metadata,
+                origin=row.origin,
+                passages=len(row.passages),
+                incomplete=self._is_incomplete(row),
+            )
             for row in self._sorted(scope)
-        }
+        ]
+
+    def _is_incomplete(self, document: DocumentRow) -> bool:
+        return document.incomplete or bool(self._missing(document))
 
     def _missing(self, document: DocumentRow) -> list[PassageRow]:
         return [row for row in document.passages if row.vector_key and row.vector_key not in self._vectors]

@@ -9,10 +9,19 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.errors import UsageError
+from wellhead.errors import ConfigError, UsageError
 from wellhead.records import DocumentRow, PassageRow
 
-__all__ = ["check_documents", "check_keys", "check_owners", "check_vectors", "refuse_pickle", "text_hash", "used_keys"]
+__all__ = [
+    "check_documents",
+    "check_keys",
+    "check_owners",
+    "check_vectors",
+    "refuse_other_settings",
+    "refuse_pickle",
+    "text_hash",
+    "used_keys",
+]
 
 _UNIT_WITHIN = 1e-3
 _MOST = 2**31
@@ -146,6 +155,23 @@ def check_owners(documents: Sequence[DocumentRow], owner: Callable[[str], tuple[
             if held is not None and held not in replaced:
                 why = f"document {held[1]!r} of scope {held[0]!r} holds that id"
                 _refuse("a passage id is taken", _name(document, row), why)
+
+
+def refuse_other_settings(stored: Mapping[str, str], expected: Mapping[str, str] | None, where: str) -> None:
+    """Refuse to replace settings that are not the expected ones (None: any are fine).
+
+    Raises:
+        ConfigError: naming what differs.
+    """
+    if expected is None or stored == expected:
+        return
+    names = sorted(name for name in stored.keys() | expected.keys() if stored.get(name) != expected.get(name))
+    raise ConfigError(
+        "the index was set up otherwise meanwhile",
+        where=where,
+        why="; ".join(f"{name} is {stored.get(name)!r}, not {expected.get(name)!r}" for name in names),
+        fix="open it again, as it was made",
+    )
 
 
 def refuse_pickle(store: object) -> NoReturn:

@@ -13,11 +13,16 @@ from wellhead.doors.cli import failure
 from wellhead.doors.cli.eval import evaluate
 from wellhead.doors.cli.index import index
 from wellhead.doors.cli.inspect import ls, rm, show, stats, verify
-from wellhead.doors.cli.options import did_you_mean
 from wellhead.doors.cli.search import explain, search
 from wellhead.errors import UsageError
+from wellhead.hints import did_you_mean
 
 __all__ = ["Commands", "cli"]
+
+
+def _help_as_option(arguments: list[str]) -> list[str]:
+    """`help` and `help search` as `--help` and `search --help`."""
+    return [*arguments[1:], "--help"] if arguments[:1] == ["help"] else arguments
 
 
 class Commands(click.Group):
@@ -27,7 +32,7 @@ class Commands(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **_options: Any
     ) -> NoReturn:
         """Run one command line and exit; never returns, never shows a traceback without `--debug`."""
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments = _help_as_option(list(sys.argv[1:] if args is None else args))
         name = prog_name or "wellhead"
         try:
             self._main_shell_completion({}, name)

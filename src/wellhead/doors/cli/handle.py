@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from wellhead.doors.cli.options import did_you_mean
-from wellhead.doors.cli.output import command
+from wellhead.doors.cli.output import command, counted
 from wellhead.errors import UsageError
+from wellhead.hints import did_you_mean
 
 if TYPE_CHECKING:
     from wellhead.index import Index
@@ -39,9 +39,9 @@ def find_passage(index: Index, given: str) -> Passage:
 
 def unknown_document(index: Index, given: str) -> UsageError:
     """The error for an id that is neither a document's nor a passage's, with the nearest document ids."""
-    known = [document.id for document in index.documents()]
+    known = [document.id for document in index.summaries()]
     return UsageError(
         f"no document has the id {given!r}",
-        why=f"the index holds {len(known)} documents",
+        why=f"the index holds {counted(len(known), 'document')}",
         fix=did_you_mean(given, known) or f"{command('ls')} lists the ids",
     )

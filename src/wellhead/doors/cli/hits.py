@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wellhead.doors.cli.output import INDENT, Part, command, excerpt, one_line, put, say, warn
+from wellhead.doors.cli.output import INDENT, Part, counted, excerpt, one_line, put, say, warn
 
 if TYPE_CHECKING:
+    from wellhead.doors.cli.again import Again
     from wellhead.records import Explanation, Hit, Hits, Signals, Threshold
 
-__all__ = ["put_explanation", "put_hit", "say_empty", "say_near_misses", "say_warnings"]
+__all__ = ["put_explanation", "put_hit", "say_empty", "say_legend", "say_near_misses", "say_warnings"]
 
 SHORT_ID = 12
 TOP_TERMS = 8
 NEAR_MISSES = 3
-ADVICE = {
-    "no_match": "other words, or --cut off to see what is nearest all the same",
-    "filtered_out": "drop or widen --filter",
-    "empty_index": "index something first",
-}
 
 
-def put_hit(hit: Hit, index: str) -> None:
+def put_hit(hit: Hit, again: Again) -> None:
     """One hit: rank, score, citation, id, verdict unless it passed; then the text and where else it stands."""
     put(*_headline(hit))
     text, shortened = excerpt(hit.text)
     put(text)
     if shortened:
-        put((f"{INDENT}… {command('show', hit.id[:SHORT_ID], '--index', index)}", "dim"))
+        put((f"{INDENT}… {again.show(hit.id[:SHORT_ID])}", "dim"))
     for source in hit.also_in:
         put((f"{INDENT}also in {one_line(source.citation)}", "dim"))
 
@@ -40,16 +36,23 @@ def put_explanation(explanation: Explanation) -> None:
         put(f"{INDENT}{line}")
 
 
-def say_empty(query: str, hits: Hits, index: str) -> None:
+def say_empty(hits: Hits, again: Again) -> None:
     """Why there are no hits, the nearest misses, and what to try."""
-    say((f"{hits.outcome}: ", "warning"), hits.why_empty)
+    too_long = _too_long(hits, again)
+    if hits.outcome == "no_match" and not too_long:
+        say((f"{hits.outcome}: ", "warning"), "nothing here is close enough to the question")
+        say(f"  why: {hits.why_empty}")
+    else:
+        say((f"{hits.outcome}: ", "warning"), hits.why_empty)
     say_near_misses(hits)
     if hits.outcome == "empty_index":
-        say(("next: ", "dim"), command("index", "PATH", "--into", index))
+        say(("next: ", "dim"), again.index_here())
         return
-    say(("try: ", "dim"), ADVICE[hits.outcome])
+    say(("try: ", "dim"), "a larger --max-tokens" if too_long else _advice(hits, again))
     if hits.near_misses:
-        say(("next: ", "dim"), command("explain", query, hits.near_misses[0].id[:SHORT_ID], "--index", index))
+        say(("next: ", "dim"), again.explain(hits.near_misses[0].id[:SHORT_ID]))
+    elif again.settings["mode"] == "lexical" and hits.outcome == "no_match" and not too_long:
+        say(("next: ", "dim"), again.search(mode="hybrid", threshold=None))
 
 
 def say_near_misses(hits: Hits) -> None:
@@ -59,24 +62,55 @@ def say_near_misses(hits: Hits) -> None:
 
 
 def say_warnings(hits: Hits) -> None:
-    """What made this search worse than the one asked for."""
+    """What made this search worse than the one asked for, and when no hit vouches for itself."""
     for lack in hits.degraded:
         warn(f"this search is degraded: the {lack.leg} leg is missing", why=lack.why, fix=lack.fix)
     seen, total = hits.coverage.with_vectors, hits.coverage.passages
     if seen < total:
-        warn(f"the dense leg sees only {seen} of {total} passages", fix="run wellhead index again")
-    if hits.threshold and any(hit.verdict == "below" for hit in hits):
-        say((cut_line(hits.threshold), "dim"))
+        warn(f"the dense leg sees only {seen} of {counted(total, 'passage')}", fix="run wellhead index again")
+    if hits and all(hit.verdict == "below" for hit in hits):
+        why = "only the best evidence of the whole scope does" if hits.threshold else "nothing was cut (--cut off)"
+        fix = "read them with doubt, or leave such hits out with --cut hit"
+        warn("no hit reaches the cut by itself", why=why, fix=fix)
 
 
-def cut_line(threshold: Threshold) -> str:
-    """The cut in words, and whether anybody fitted it."""
+def say_legend(hits: Hits, again: Again) -> None:
+    """What the number and the mark mean, where a hit that is shown carries the mark."""
+    if not any(hit.verdict == "below" for hit in hits):
+        return
+    fusion = "blended" if again.settings["fusion"] == "blend" else again.settings["fusion"]
+    score = f"{fusion} score" if again.settings["mode"] == "hybrid" else "score"
+    say((f"the number on the left is the {score}; no cut is on that", "dim"))
+    cut = f" ({_cut(hits.threshold)})" if hits.threshold else ""
+    say((f"[below]: none of the hit's signals reaches its cut{cut}; --cut hit leaves such hits out", "dim"))
+
+
+def _too_long(hits: Hits, again: Again) -> bool:
+    """Whether passages were found and none fits: then nothing was cut, and something was measured."""
+    limited = again.settings["max_tokens"] is not None
+    return limited and hits.outcome == "no_match" and not hits.near_misses and any(hits.evidence.values())
+
+
+def _advice(hits: Hits, again: Again) -> str:
+    """What else to ask; never what would give the same answer again."""
+    if hits.outcome == "filtered_out":
+        return "drop or widen --filter"
+    if not hits.near_misses:
+        by_words = again.settings["mode"] == "lexical"
+        return "other words, or --mode hybrid, which looks for the meaning too" if by_words else "other words"
+    if again.settings["threshold"] is not None:
+        return "other words, or a lower --threshold"
+    return "other words, or --cut off to see what is nearest all the same"
+
+
+def _cut(threshold: Threshold) -> str:
+    """The cut that let the question through, and whether anybody fitted it."""
     origin = {
         "profile": "a starting point, not calibrated",
         "calibrated": "calibrated on this index",
         "user": "given by you",
     }[threshold.origin]
-    return f"[below] means: under the cut {threshold.signal} >= {threshold.value:.3g} ({origin})"
+    return f"for one, {threshold.signal} >= {threshold.value:.3g}, {origin}"
 
 
 def _headline(hit: Hit, label: str = "") -> list[Part]:
@@ -105,7 +139,7 @@ def _terms(explanation: Explanation) -> Sequence[str]:
     silent = sorted(absent.difference(explanation.stem_only))
     lines = [
         f"{term.score:7.3f}  {one_line(term.term)} ({term.field}; {term.passage_count}× here, "
-        f"in {term.passages} passages)"
+        f"in {counted(term.passages, 'passage')})"
         for term in giving[:TOP_TERMS]
     ]
     if len(giving) > TOP_TERMS:

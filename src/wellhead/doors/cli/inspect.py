@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
+from wellhead.doors.cli.again import place_words
 from wellhead.doors.cli.handle import find_passage, open_index, unknown_document
 from wellhead.doors.cli.options import TEXT, index_option, json_option, scope_option
-from wellhead.doors.cli.output import command, next_command, one_line, put, put_json, put_table, say
+from wellhead.doors.cli.output import command, counted, next_command, one_line, put, put_json, put_table, say
 from wellhead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ def show(given: str, index: str, scope: dict[str, str], as_json: bool) -> int:
 def ls(index: str, scope: dict[str, str], as_json: bool) -> int:
     """List the documents: id, passages, title."""
     with open_index(index, scope) as opened:
-        rows = [(item.id, len(opened.passages(item.id)), item.title) for item in opened.documents()]
+        rows = [(item.id, item.passages, item.title) for item in opened.summaries()]
     if as_json:
         listed = [{"id": name, "passages": count, "title": title} for name, count, title in rows]
         put_json({"schema": 1, "documents": listed})
@@ -59,7 +61,7 @@ def ls(index: str, scope: dict[str, str], as_json: bool) -> int:
     put_table(("id", "passages", "title"), rows)
     if not rows:
         say("the index holds no documents")
-        next_command("index", "PATH", "--into", index)
+        next_command("index", "PATH", *place_words(index, scope, "--into"))
     return 0
 
 
@@ -77,7 +79,7 @@ def rm(ids: tuple[str, ...], everything: bool, yes: bool, index: str, scope: dic
     """
     _check_removal(ids, everything, yes)
     with open_index(index, scope, write=True) as opened:
-        doomed = [item.id for item in opened.documents()] if everything else _known(opened, ids)
+        doomed = [item.id for item in opened.summaries()] if everything else _known(opened, ids)
         removed = opened.remove(doomed)
     if as_json:
         put_json({"schema": 1, "removed": removed, "ids": doomed})
@@ -98,13 +100,13 @@ def rm(ids: tuple[str, ...], everything: bool, yes: bool, index: str, scope: dic
 def stats(index: str, scope: dict[str, str], as_json: bool) -> int:
     """Count what the index holds."""
     with open_index(index, scope) as opened:
-        counted = opened.stats()
+        held = opened.stats()
     if as_json:
-        put_json(counted.to_dict())
+        put_json(held.to_dict())
         return 0
-    _tell_stats(counted)
-    if not counted.documents:
-        next_command("index", "PATH", "--into", index)
+    _tell_stats(held)
+    if not held.documents:
+        next_command("index", "PATH", *place_words(index, scope, "--into"))
     return 0
 
 
@@ -121,8 +123,15 @@ def verify(index: str, as_json: bool) -> int:
     if as_json:
         put_json(report.to_dict())
     else:
-        counted = f"checked {report.documents} documents, {report.passages} passages, {report.vectors} vectors"
-        put(f"{counted}: {'ok' if report.ok else f'{len(report.findings)} findings'}")
+        checked = ", ".join(
+            counted(number, noun)
+            for number, noun in (
+                (report.documents, "document"),
+                (report.passages, "passage"),
+                (report.vectors, "vector"),
+            )
+        )
+        put(f"checked {checked}: {'ok' if report.ok else counted(len(report.findings), 'finding')}")
         for finding in report.findings:
             put((f"{finding.kind}: ", "error"), f"{finding.where}\n  why: {finding.why}\n  mend: {finding.fix}")
     return 0 if report.ok else FOUND_DAMAGE
@@ -138,11 +147,12 @@ def _check_removal(ids: tuple[str, ...], everything: bool, yes: bool) -> None:
 
 
 def _known(opened: Index, ids: tuple[str, ...]) -> list[str]:
-    wanted = list(dict.fromkeys(ids))
-    for name in wanted:
-        if opened.get(name) is None:
+    # A damaged document cannot be read, and to remove it is one way to mend that: so its text is not asked for.
+    held = {item.id for item in opened.summaries()}
+    for name in ids:
+        if name not in held:
             raise unknown_document(opened, name)
-    return wanted
+    return list(dict.fromkeys(ids))
 
 
 def _show_document(document: Document, passages: list[Passage], as_json: bool) -> None:
@@ -155,7 +165,7 @@ def _show_document(document: Document, passages: list[Passage], as_json: bool) -
             "document": document.id,
             "title": document.title,
             "uri": document.uri,
-            "metadata": _pairs(document.metadata),
+            **_metadata(document.metadata),
             "language": document.language,
             "passages": ", ".join(passage.id[:12] for passage in passages) or "none",
         }
@@ -175,7 +185,7 @@ def _show_passage(passage: Passage, as_json: bool) -> None:
             "document": passage.document_id,
             "heading": " > ".join(passage.heading),
             "characters": f"{passage.start} to {passage.end}",
-            "metadata": _pairs(passage.metadata),
+            **_metadata(passage.metadata),
             "language": passage.language,
             "flags": ", ".join(passage.flags),
             "context": passage.context,
@@ -194,6 +204,13 @@ def _plain(record: Document | Passage) -> dict[str, object]:
 
 def _plain_passage(passage: Passage) -> dict[str, object]:
     return {**_plain(passage), "citation": passage.citation}
+
+
+def _metadata(values: Mapping[str, object]) -> dict[str, str]:
+    return {
+        f"metadata {key}": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in values.items()
+    }
 
 
 def _pairs(values: Mapping[str, object]) -> str:

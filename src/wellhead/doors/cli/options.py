@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from wellhead.errors import UsageError
+from wellhead.hints import did_you_mean
 
 __all__ = [
     "PATH",
     "TEXT",
     "Choice",
     "debug_option",
-    "did_you_mean",
     "index_option",
     "json_option",
+    "json_or_text",
     "read_scope",
     "scope_option",
     "search_options",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """`did you mean 'x' or 'y'?`, or "" when nothing is near."""
-    near = difflib.get_close_matches(given, list(known), n=3)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since click 8.2
@@ -114,8 +109,21 @@ def search_options(command: Command) -> Command:
             help="Only passages with this metadata; VALUE is read as JSON where it parses, else as text "
             "(area=guides, year=2026, 'price={\"$gt\": 5}'). Several are all to hold.",
         ),
-        click.option("--mode", type=Choice(["hybrid", "lexical", "dense"]), default="hybrid", show_default=True),
-        click.option("--fusion", type=Choice(["blend", "rrf", "convex"]), default="blend", show_default=True),
+        click.option(
+            "--mode",
+            type=Choice(["hybrid", "lexical", "dense"]),
+            default="hybrid",
+            show_default=True,
+            help="Search by words (lexical), by meaning (dense), or by both (hybrid).",
+        ),
+        click.option(
+            "--fusion",
+            type=Choice(["blend", "rrf", "convex"]),
+            default="blend",
+            show_default=True,
+            help="How hybrid makes one order of two: a weighted sum of both scores (blend), the ranks (rrf), "
+            "a weighted sum of the scores stretched to 0..1 (convex).",
+        ),
         click.option("--per-document", type=int, default=None, help="At most so many hits of one document."),
         click.option("--max-tokens", type=int, default=None, help="Only hits that fit together in so many tokens."),
         click.option(
@@ -131,7 +139,8 @@ def search_options(command: Command) -> Command:
             multiple=True,
             metavar="X",
             callback=lambda _ctx, _param, values: read_threshold(values),
-            help="A cut of your own: a cosine, or signal=X (cosine=0.4, coverage=0.3).",
+            help="Leave out hits below a cut of your own. A plain number is the least cosine (-1 to 1); for another "
+            "signal write coverage=0.3 or probability=0.5. With several, one reached is enough.",
         ),
     )
     for option in reversed(options):
@@ -143,11 +152,11 @@ def read_filters(pairs: Sequence[str]) -> dict[str, object] | None:
     """`key=value` pairs as the filters of a search; None for no pair.
 
     Raises:
-        UsageError: no `=`, a blank key, a comparison written as in a formula, the same key twice.
+        UsageError: no `=`, a blank key, a comparison written as in a formula, the same key twice, broken JSON.
     """
     filters: dict[str, object] = {}
     for pair in pairs:
-        key, value = _pair(pair, "--filter")
+        key, value = _pair(pair, "--filter", "area=guides")
         if key[-1] in "<>!":
             raise UsageError(
                 f"--filter {pair!r} is not a comparison that is known",
@@ -160,24 +169,30 @@ def read_filters(pairs: Sequence[str]) -> dict[str, object] | None:
                 why="all filters are to hold, and one value cannot equal two",
                 fix=f"for either of them write '{key}={{\"$in\": [..., ...]}}'",
             )
-        filters[key] = _json_or_text(value)
+        filters[key] = _filter_value(key, value)
     return filters or None
 
 
 def read_scope(pair: str | None) -> dict[str, str]:
     """`key=value` as a mapping; empty for None."""
-    return dict([_pair(pair, "--scope")]) if pair is not None else {}
+    if pair is None:
+        return {}
+    return dict([_pair(pair, "--scope", f"tenant={pair.strip(' =') or 'acme'}")])
 
 
 def read_threshold(values: Sequence[str]) -> float | dict[str, float] | None:
     """A number (a cosine), or `signal=number` pairs by signal; None for nothing.
 
     Raises:
-        UsageError: something that is no number.
+        UsageError: something that is no number, the same signal twice.
     """
     cuts: dict[str, float] = {}
     for value in values:
-        signal, text = _pair(value, "--threshold") if "=" in value else ("cosine", value)
+        signal, text = _pair(value, "--threshold", "coverage=0.3") if "=" in value else ("cosine", value)
+        if signal in cuts:
+            raise UsageError(
+                f"--threshold names {signal!r} twice", why="a plain number is a cosine", fix="keep one of them"
+            )
         try:
             cuts[signal] = float(text)
         except ValueError as error:
@@ -185,20 +200,40 @@ def read_threshold(values: Sequence[str]) -> float | dict[str, float] | None:
     return cuts["cosine"] if list(cuts) == ["cosine"] else cuts or None
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise UsageError(f"{option} {text!r} is not KEY=VALUE", fix=f"write {option} area=guides")
-    return key.strip(), value
-
-
-def _json_or_text(value: str) -> object:
+def json_or_text(value: str) -> object:
+    """What JSON text says; a value that is none as it stands."""
     try:
-        # NaN and Infinity are no JSON; Python would take them.
-        return json.loads(value, parse_constant=_refuse_constant)
+        return _json(value)
     except (ValueError, RecursionError):
         return value
 
 
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"{option} {text!r} is not KEY=VALUE", fix=f"write {option} {shlex.quote(example)}")
+    return key.strip(), value
+
+
+def _filter_value(key: str, value: str) -> object:
+    """JSON or text; what opens a bracket is meant as JSON, and as a text it would match nothing without a word."""
+    if not value.lstrip().startswith(("{", "[")):
+        return json_or_text(value)
+    try:
+        return _json(value)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else f"{error}"
+        raise UsageError(
+            f"--filter {key}={value:.80} begins like JSON and is none",
+            why=why,
+            fix=f"write JSON, as in '{key}={{\"$gt\": 5}}'; a text that begins so goes in quotes: '{key}=\"[x]\"'",
+        ) from error
+
+
+def _json(text: str) -> object:
+    # NaN and Infinity are no JSON; Python would take them.
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
 def _refuse_constant(name: str) -> object:
-    raise ValueError(name)
+    raise ValueError(f"{name} is no JSON")

@@ -6,6 +6,7 @@ characters are shown as escapes, never sent. Into a pipe or a file the text goes
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,15 +14,19 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO, TypeAlias
 
 import click
 
+from wellhead.errors import StoreError
+
 __all__ = [
     "INDENT",
     "Part",
+    "StdoutError",
     "command",
+    "counted",
     "excerpt",
     "is_terminal",
     "next_command",
@@ -50,9 +55,14 @@ INDENT = "   "
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
+class StdoutError(StoreError):
+    """Stdout takes no more: a full disk, a failing device (a reader that has gone is a `BrokenPipeError`)."""
+
+
 def put(*parts: Part) -> None:
     """Data: one line (or a few) to stdout."""
-    _write(sys.stdout, parts)
+    with _writing():
+        _write(sys.stdout, parts)
 
 
 def say(*parts: Part) -> None:
@@ -79,12 +89,18 @@ def command(*words: str) -> str:
     return shlex.join(("wellhead", *words))
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def put_json(value: Mapping[str, object]) -> None:
     """One JSON object to stdout: indented on a terminal, one line elsewhere; ASCII where UTF-8 is not sure."""
     terminal = is_terminal(sys.stdout)
     encoding = str(getattr(sys.stdout, "encoding", "")).lower().replace("-", "")
     text = json.dumps(value, ensure_ascii=terminal or encoding != "utf8", indent=2 if terminal else None)
-    click.echo(text, file=sys.stdout)
+    with _writing():
+        click.echo(text, file=sys.stdout)
 
 
 def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -101,7 +117,8 @@ def put_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     table = Table(*heads, box=None, pad_edge=False)
     for row in cells:
         table.add_row(*(Text(visible(cell)) for cell in row))
-    Console(file=sys.stdout).print(table)
+    with _writing():
+        Console(file=sys.stdout).print(table)
 
 
 def excerpt(text: str) -> tuple[str, bool]:
@@ -134,6 +151,16 @@ def survive_any_encoding() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StdoutError("cannot write to stdout", why=error.strerror or str(error)) from error
 
 
 def _write(stream: TextIO | None, parts: Sequence[Part]) -> None:

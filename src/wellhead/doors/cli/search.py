@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wellhead.doors.cli.again import Again
 from wellhead.doors.cli.handle import find_passage, open_index
-from wellhead.doors.cli.hits import put_explanation, put_hit, say_empty, say_near_misses, say_warnings
+from wellhead.doors.cli.hits import (
+    put_explanation,
+    put_hit,
+    say_empty,
+    say_legend,
+    say_near_misses,
+    say_warnings,
+)
 from wellhead.doors.cli.options import TEXT, index_option, json_option, scope_option, search_options
 from wellhead.doors.cli.output import excerpt, one_line, put, put_json
 
@@ -31,19 +39,20 @@ def search(query: str, index: str, scope: dict[str, str], explaining: bool, as_j
 
     Where there are none it says why, and exits with 3.
     """
+    again = Again(query, index, scope, settings)
     with open_index(index, scope) as opened:
         hits = opened.search(query, **settings)
         reasons = [opened.explain(query, hit.id, **settings) for hit in hits] if explaining else []
     if as_json:
         put_json(_plain(query, hits, reasons, explaining))
     else:
-        _tell(hits, reasons, index)
+        _tell(hits, reasons, again)
     say_warnings(hits)
     if hits.outcome == "hits":
         if explaining:
             say_near_misses(hits)
         return 0
-    say_empty(query, hits, index)
+    say_empty(hits, again)
     return NO_MATCH
 
 
@@ -77,11 +86,12 @@ def _plain(query: str, hits: Hits, reasons: list[Explanation], explaining: bool)
     return plain
 
 
-def _tell(hits: Hits, reasons: list[Explanation], index: str) -> None:
+def _tell(hits: Hits, reasons: list[Explanation], again: Again) -> None:
     for place, hit in enumerate(hits):
-        put_hit(hit, index)
+        put_hit(hit, again)
         if reasons:
             put_explanation(reasons[place])
+    say_legend(hits, again)
 
 
 def _tell_why(explanation: Explanation) -> None:

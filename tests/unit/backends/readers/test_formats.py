@@ -156,3 +156,19 @@ def test_the_messy_notebook() -> None:
     reading = messy("markitdown/test_notebook.ipynb")
     assert reading.title == "Test Notebook"
     assert '```python\nprint("markitdown")\n```\n\n```\nmarkitdown\n```' in reading.text
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.md", f"# {'long ' * 2000}\n\ntext\n"),
+        ("b.md", f"---\ntitle: >\n  {'long ' * 2000}\n---\ntext\n"),
+        ("a.html", f"<title>{'long ' * 2000}</title><p>text"),
+        ("b.html", f"<h1>{'long ' * 2000}</h1><p>text"),
+        ("a.rst", f"{'long ' * 2000}\n{'=' * 10_000}\n\ntext\n"),
+    ],
+)
+def test_a_title_is_clipped_to_what_a_title_can_be(name: str, source: str) -> None:
+    title = read_bytes(source.encode(), name).title
+    assert title.startswith("long long")
+    assert (len(title), title[-1]) == (200, "…")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from wellhead.backends.readers.formats import read_bytes
 from wellhead.backends.readers.json_text import read_json, read_json_lines
+from wellhead.backends.readers.reading import Reading
 from wellhead.errors import DocumentError
 
 
@@ -60,7 +63,31 @@ def test_nesting_without_end_is_refused(source: str) -> None:
 
 def test_deep_values_are_flattened() -> None:
     depth = 400
-    assert lines('{"a":' * depth + "1" + "}" * depth) == ".".join("a" * depth) + ": 1\n"
+    assert lines('{"a":' * depth + "1" + "}" * depth) == "a." * 49 + "a…" + ".a" * 50 + ": 1\n"
+    assert lines('{"a":' * 100 + "1" + "}" * 100) == ".".join("a" * 100) + ": 1\n"
+
+
+def test_a_long_key_is_shown_clipped() -> None:
+    assert lines(f'{{"{"k" * 300}": {{"z": 1}}}}') == "k" * 79 + "….z: 1\n"
+    assert lines(f'{{"{"k" * 80}": 1}}') == "k" * 80 + ": 1\n"
+
+
+def test_a_long_key_over_many_values_does_not_outgrow_the_file() -> None:
+    items = ",".join(['{"z":1}'] * 3000)
+    source = f'{{"{"k" * 12_000}": [{items}]}}'
+    assert len(lines(source)) < 12 * len(source)
+
+
+@pytest.mark.promise("B47")
+@pytest.mark.parametrize("read", [read_json, read_json_lines])
+def test_json_that_is_nearly_all_keys_is_refused_with_its_place(read: Callable[[bytes, str], Reading]) -> None:
+    keys = [letter * 66 for letter in "abc"]
+    inner = "[" + ",".join(["[1,[]]"] * 5000) + "]"
+    source = "".join(f'{{"{key}":' for key in keys) + inner + "}" * 3
+    with pytest.raises(DocumentError, match="nearly all keys") as caught:
+        read(source.encode(), "keys.json")
+    assert caught.value.where == "keys.json"
+    assert f"{keys[0]}.{keys[1][:31]}" in caught.value.why
 
 
 @pytest.mark.promise("B47")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from wellhead.doors.cli.group import cli
 from wellhead.errors import UsageError
+from wellhead.ports import DocumentSummary
 from wellhead.records import (
     Coverage,
     Document,
@@ -84,8 +85,11 @@ class FakeIndex:
     def get(self, document_id: str) -> Document | None:
         return self.kept.get(document_id)
 
-    def documents(self) -> Iterator[Document]:
-        return iter(self.kept.values())
+    def summaries(self) -> list[DocumentSummary]:
+        return [
+            DocumentSummary(one.id, one.metadata, one.title, passages=len(self.passages(one.id)))
+            for one in self.kept.values()
+        ]
 
     def passage(self, given: str) -> Passage:
         self._note("passage", given)
@@ -155,7 +159,7 @@ def run(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in ("WELLHEAD_INDEX", "WELLHEAD_DEBUG", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "kb").mkdir()
-    return lambda *args: CliRunner().invoke(cli, list(args))
+    return lambda *args: CliRunner().invoke(cli, list(args), prog_name="wellhead")
 
 
 @pytest.fixture

@@ -95,6 +95,43 @@ def test_clicks_own_errors_speak_like_ours(run: Any) -> None:
     assert [part.split(":")[0] for part in parts] == ["  where", "  why", "  mend"]
 
 
+@pytest.mark.parametrize(
+    ("args", "mend"),
+    [
+        (("search", "--all-projects"), 'put -- before it: wellhead search -- "--all-projects"'),
+        (("search", "--all of it"), "put -- before it: wellhead search -- '--all of it'"),
+        (("show", "--page.md"), 'put -- before it: wellhead show -- "--page.md"'),
+        (("search", "roll", "back"), "put the question in quotes: wellhead search 'roll ...'"),
+        (("explain", "roll", "back", "ab12cd"), "put the question in quotes: wellhead explain 'roll ...' PASSAGE_ID"),
+    ],
+)
+def test_what_the_shell_or_the_dash_took_apart_is_put_together(run: Any, args: tuple[str, ...], mend: str) -> None:
+    ended = run(*args)
+    assert ended.exit_code == 2
+    assert ended.stderr.rstrip().endswith(mend)
+
+
+def test_commands_without_arguments_get_no_advice_about_them(run: Any) -> None:
+    for args in (("ls", "--fliter"), ("ls", "x"), ("show", "a", "b")):
+        told = run(*args).stderr
+        assert "-- before" not in told
+        assert "quotes" not in told
+
+
+def test_an_unbound_scope_is_mended_with_an_option(run: Any, fake: Any) -> None:
+    fake.fails = errors.ScopeError("no scope", why="so", fix='bind one first: index.scoped(the tenant="...")')
+    assert run("stats").stderr == "error: no scope\n  why: so\n  mend: add --scope the tenant=...\n"
+    assert json.loads(run("stats", "--json").stdout)["error"]["fix"] == "add --scope the tenant=..."
+    fake.fails = errors.ScopeError("another scope", fix="bind a fresh handle")
+    assert "mend: bind a fresh handle\n" in run("stats").stderr
+
+
+def test_help_as_a_word_is_help(run: Any) -> None:
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "search").stdout == run("search", "--help").stdout
+    assert "did you mean 'search'?" in run("help", "serach").stderr
+
+
 def test_without_a_command_the_help_is_shown(run: Any) -> None:
     ended = run()
     assert ended.exit_code == 0

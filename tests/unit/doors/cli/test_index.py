@@ -17,7 +17,7 @@ def docs(run: Any, tmp_path: Any) -> Any:
 
 def test_every_setting_reaches_the_sync(run: Any, fake: Any, docs: Any) -> None:
     words = "index docs --into other --include *.md --exclude a --exclude b --no-prune --prefix p/ --scope tenant=acme"
-    ended = run(*words.split(), "--embedder", "static", "--chunker", "fixed", "--date-key", "made")
+    ended = run(*words.split(), "--origin", "old", "--embedder", "static", "--chunker", "fixed", "--date-key", "made")
     assert ended.exit_code == 0
     args, opened = fake.called("open")
     assert args == ("other",)
@@ -28,6 +28,8 @@ def test_every_setting_reaches_the_sync(run: Any, fake: Any, docs: Any) -> None:
         "include": ("*.md",),
         "exclude": ("a", "b"),
         "prune": False,
+        "prune_all": False,
+        "origin": "old",
         "prefix": "p/",
         "dry_run": False,
         "progress": None,
@@ -46,7 +48,7 @@ def test_a_partial_ingest_exits_with_8(run: Any, fake: Any, docs: Any) -> None:
     ended = run("index", "docs")
     assert ended.exit_code == 8
     assert "refused x.pdf: it is encrypted" in ended.stdout
-    assert "not everything is searchable" in ended.stderr
+    assert "1 document could not be taken in, so the exit code is 8" in ended.stderr
     told = json.loads(run("index", "docs", "--json").stdout)
     assert (told["schema"], told["complete"]) == (1, False)
     assert told["reports"][0]["refused"] == [{"id": "x.pdf", "reason": "it is encrypted"}]
@@ -92,6 +94,34 @@ def test_paths_that_make_no_sense_are_refused_before_anything_is_opened(
     assert ended.exit_code == 2
     assert says in ended.stderr
     assert not fake.calls
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("",), "PATH is blank"),
+        (("docs", " "), "PATH is blank"),
+        (("docs", "--into", ""), "--into is blank"),
+        (("x" * 5000,), "PATH cannot be looked at"),
+        (("a\0b",), "PATH cannot be looked at"),
+        (("docs", "more", "--origin", "old"), "--origin names one folder"),
+        (("docs", "--no-prune", "--prune-all"), "contradict one another"),
+    ],
+)
+def test_what_would_index_or_remove_another_thing_than_meant_is_refused(
+    run: Any, fake: Any, docs: Any, tmp_path: Any, words: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "more").mkdir()
+    ended = run("index", *words)
+    assert ended.exit_code == 2
+    assert says in ended.stderr
+    assert not fake.calls
+
+
+def test_prune_all_reaches_the_sync(run: Any, fake: Any, docs: Any) -> None:
+    assert run("index", "docs", "--prune-all").exit_code == 0
+    synced = fake.called("sync")[1]
+    assert (synced["prune"], synced["prune_all"], synced["origin"]) == (True, True, None)
 
 
 def test_a_link_to_the_same_folder_is_the_same_folder(run: Any, fake: Any, docs: Any, tmp_path: Any) -> None:

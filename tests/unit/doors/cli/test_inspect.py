@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from wellhead.errors import CorruptStore
 from wellhead.records import Finding, VerifyReport
 
 
@@ -60,6 +61,16 @@ def test_rm_with_one_unknown_id_removes_nothing(run: Any, fake: Any) -> None:
     assert ended.exit_code == 2
     assert "did you mean 'keys.md'" in ended.stderr
     assert len(fake.kept) == 2
+
+
+def test_rm_removes_a_document_that_cannot_be_read(run: Any, fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def get(document_id: str) -> None:
+        raise CorruptStore(f"the text of document {document_id!r} is damaged", fix="wellhead rm a.md")
+
+    monkeypatch.setattr(fake, "get", get)
+    ended = run("rm", "a.md")
+    assert (ended.exit_code, ended.stdout) == (0, "removed a.md\n")
+    assert list(fake.kept) == ["keys.md"]
 
 
 def test_rm_all_needs_a_yes(run: Any, fake: Any) -> None:

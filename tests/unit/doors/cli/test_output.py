@@ -109,3 +109,7 @@ def test_a_table_is_aligned_on_a_terminal(terminal: Terminal) -> None:
 
 def test_a_suggested_command_is_quoted_for_the_shell() -> None:
     assert output.command("show", "a b", "--index", "kb") == "wellhead show 'a b' --index kb"
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    assert [output.counted(number, "passage") for number in (0, 1, 2)] == ["0 passages", "1 passage", "2 passages"]

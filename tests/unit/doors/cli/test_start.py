@@ -93,3 +93,21 @@ def test_an_argument_of_foreign_bytes_is_told_not_crashed_on(tmp_path: Path) -> 
 def test_closed_streams_are_survived(tmp_path: Path) -> None:
     line = f'{sys.executable} -c "{MAIN}" stats --index nowhere >&- 2>&-'
     assert subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, timeout=60, check=False).returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is needed")
+@pytest.mark.parametrize("args", ["eval {tiny}", "eval {tiny} --json", "stats --index nowhere --json"])
+def test_a_disk_that_is_full_is_told_in_one_line_and_is_no_internal_error(tmp_path: Path, args: str) -> None:
+    tiny = tmp_path / "tiny"
+    tiny.mkdir()
+    (tiny / "corpus.jsonl").write_text('{"_id": "d1", "text": "rotate the key"}\n', encoding="utf-8")
+    (tiny / "queries.jsonl").write_text('{"_id": "q1", "text": "key"}\n', encoding="utf-8")
+    (tiny / "qrels.tsv").write_text("q1\td1\t1\n", encoding="utf-8")
+    line = f'{sys.executable} -c "{MAIN}" {args.format(tiny=tiny)} > /dev/full'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=tmp_path, timeout=60, check=False, capture_output=True, text=True
+    )
+    assert ended.returncode == 4
+    assert ended.stderr.splitlines()[-1] == "error: cannot write to stdout: No space left on device"
+    assert "internal error" not in ended.stderr
+    assert "Traceback" not in ended.stderr

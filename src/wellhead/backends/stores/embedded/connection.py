@@ -8,22 +8,22 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
+import uuid
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from wellhead.backends.stores.embedded.advice import REBUILD
+from wellhead.backends.stores.embedded.place import FILE_NAME, Place, Stamp, discard, put_in_place
 from wellhead.backends.stores.embedded.schema import check_schema, create_schema, is_empty
-from wellhead.errors import CorruptStore, StorageFull, StoreError, UsageError, WellheadError, WriterBusy
+from wellhead.errors import CorruptStore, StaleView, StorageFull, StoreError, UsageError, WellheadError, WriterBusy
 
 __all__ = ["FILE_NAME", "Database", "translated"]
 
-FILE_NAME = "wellhead.sqlite"
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 # A constraint that fails after our own checks passed, or a table that is missing, means damaged pages.
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH)
-_REBUILD = "run `wellhead verify`, or index the documents again into an empty folder"
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def translated(where: str) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _in_our_words(error, where) from error
     except UnicodeDecodeError as error:  # a name or a message of SQLite's own that is no text any more
-        raise CorruptStore("the index is damaged", where=where, why=str(error), fix=_REBUILD) from error
+        raise CorruptStore("the index is damaged", where=where, why=str(error), fix=REBUILD) from error
 
 
 def _in_our_words(error: sqlite3.Error, where: str) -> WellheadError:
@@ -46,13 +46,17 @@ def _in_our_words(error: sqlite3.Error, where: str) -> WellheadError:
         fix = "free some space and run it again; what was written before is safe"
         return StorageFull("no space left for the index", where=where, why=str(error), fix=fix)
     if code in _CORRUPT:
-        return CorruptStore("the index is damaged", where=where, why=str(error), fix=_REBUILD)
+        return CorruptStore("the index is damaged", where=where, why=str(error), fix=REBUILD)
     fix = "check that the folder exists, may be read and written, and lies on a healthy disk with space left"
     return StoreError("the index cannot be read or written", where=where, why=str(error), fix=fix)
 
 
 class Database:
     """The SQLite file of one index folder.
+
+    Before every transaction it is made sure that the file still is the one that was opened. Where its folder may
+    not be written to, SQLite cannot keep its locks: the file is then read as one that does not change, and opened
+    again as soon as it, or its log, has changed.
 
     Args:
         folder: made when missing, unless `read_only`.
@@ -61,18 +65,20 @@ class Database:
 
     Raises:
         StoreError: no index there and none may be made, or the file cannot be opened.
-        CorruptStore: the file is damaged or another program's.
+        CorruptStore: the file is damaged, empty or another program's.
         StaleIndex: a newer format.
     """
 
     def __init__(self, folder: Path, *, read_only: bool, timeout_s: float) -> None:
-        self.path = folder / FILE_NAME
-        self.where = str(folder)
+        self.place = Place(folder)
+        self.where = self.place.where
         self._timeout_s = timeout_s
-        self.read_only = read_only or not _writable(self.path)
+        self.read_only = read_only or not self.place.writable()
+        self._unlocked = self.read_only and not self.place.folder_writable()
         self._read_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._connections: dict[str, sqlite3.Connection] = {}
+        self._stamp: Stamp = ()
         self._closed = False
         # Without this an index that nobody closed would leave its log beside the file until the next open.
         weakref.finalize(self, _close_all, self._connections)
@@ -82,21 +88,27 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """One snapshot: everything read inside belongs to one version."""
+        """One snapshot: everything read inside belongs to one version.
+
+        Raises:
+            StoreError: the index was removed or replaced.
+            StaleView: it was written to meanwhile, and is open in a way that knows no snapshots.
+        """
         with self._read_lock, translated(self.where):
             connection = self._connection("reader")
-            connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                _roll_back(connection)
+            with self._untorn():
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    _roll_back(connection)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction: committed to the disk at the end, undone when the body raises.
 
         Raises:
-            StoreError: the index is open read-only.
+            StoreError: the index is open read-only, or was removed or replaced.
             WriterBusy: another process wrote for longer than the timeout.
         """
         self._refuse_read_only()
@@ -105,6 +117,7 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                self.place.check()
                 connection.execute("COMMIT")
             except BaseException:
                 _roll_back(connection)
@@ -114,17 +127,30 @@ class Database:
     def aside(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own, one snapshot, for long reads that must not hold up others."""
         self._refuse_closed()
-        with translated(self.where):
-            connection = self._connect("ro")
-            try:
-                connection.execute("BEGIN")
-                yield connection
-            finally:
-                connection.close()
+        self.place.check()
+        with translated(self.where), self._untorn(), closing(self._connect("ro")) as connection:
+            connection.execute("BEGIN")
+            yield connection
 
-    def size(self) -> int:
-        """Bytes on disk, with SQLite's log."""
-        return sum(file.stat().st_size for file in (self.path, _log_of(self.path)) if file.exists())
+    @contextmanager
+    def _untorn(self) -> Iterator[None]:
+        """Without locks, a write during a read would mix two versions: refuse what was read then."""
+        before = self.place.stamp() if self._is_immutable() else None
+        try:
+            yield
+        except (sqlite3.Error, CorruptStore):
+            self._refuse_torn(before)
+            raise
+        self._refuse_torn(before)
+
+    def _refuse_torn(self, before: Stamp | None) -> None:
+        if before is not None and self.place.stamp() != before:
+            raise StaleView(
+                "the index was written to while it was read",
+                where=self.where,
+                why="its folder may not be written to from here, so nothing can hold up the writer",
+                fix="search again",
+            )
 
     def close(self) -> None:
         """Close the connections, folding the log into the file; a second call does nothing."""
@@ -145,32 +171,48 @@ class Database:
         self._write_lock.release()
 
     def _prepare(self) -> None:
-        if not self.path.exists():
+        if not self.place.path.exists():
             self._refuse_missing()
-            with _os_errors(self.where):
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._create()
         connection = self._connection("reader" if self.read_only else "writer")
+        self.place.remember()
         if is_empty(connection):
-            self._refuse_missing()
-            self._create(connection)
+            self._refuse_empty()
         check_schema(connection, self.where)
 
-    def _create(self, connection: sqlite3.Connection) -> None:
-        # Switching to the log needs the file alone and does not wait by itself when two processes create one index.
-        _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone(), self._timeout_s)
-        with self.write():
-            if is_empty(connection):
+    def _create(self) -> None:
+        """Make the file under another name first: it never lies there half made, whoever is stopped or also at it."""
+        made = self.place.path.with_name(f"{FILE_NAME}.{uuid.uuid4().hex}.new")
+        with _os_errors(self.where):
+            made.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with closing(self._connect("rwc", made)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN")
                 create_schema(connection)
+                connection.execute("COMMIT")
+            with _os_errors(self.where):
+                put_in_place(made, self.place.path)
+        finally:
+            discard(made)
 
     def _connection(self, use: str) -> sqlite3.Connection:
         self._refuse_closed()
+        self.place.check()
+        if self._unlocked and (stamp := self.place.stamp()) != self._stamp:
+            _close_all(self._connections)
+            self._stamp = stamp
         if use not in self._connections:
-            self._connections[use] = self._connect("ro" if self.read_only else "rwc")
+            self._connections[use] = self._connect("ro" if self.read_only else "rw")
         return self._connections[use]
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        if self.read_only and _cannot_lock(self.path):
+    def _is_immutable(self) -> bool:
+        """What is in the log can be read only by the locks that its writer keeps; without a log none are needed."""
+        return self._unlocked and not self.place.has_log()
+
+    def _connect(self, mode: str, path: Path | None = None) -> sqlite3.Connection:
+        uri = f"{(path or self.place.path).as_uri()}?mode={mode}"
+        if self._is_immutable():
             uri += "&immutable=1"
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
@@ -203,38 +245,17 @@ class Database:
             raise StoreError(
                 "there is no index here",
                 where=self.where,
-                why=f"{FILE_NAME} is missing or empty, and none may be made",
+                why=f"{FILE_NAME} is missing, and none may be made",
                 fix="name the folder of an index, or make one with `wellhead index`",
             )
 
-
-def _writable(path: Path) -> bool:
-    """Whether the file, and SQLite's log beside it, may be written (where there is none yet: probably)."""
-    if path.exists():
-        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    return not path.parent.exists() or os.access(path.parent, os.W_OK)
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
-
-
-def _cannot_lock(path: Path) -> bool:
-    """In a folder that nobody may write to, SQLite cannot keep its locks; without a log it needs none."""
-    log = _log_of(path)
-    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-
-
-def _patiently(action: Callable[[], object], timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            action()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+    def _refuse_empty(self) -> None:
+        raise CorruptStore(
+            "the index is damaged",
+            where=self.where,
+            why=f"{FILE_NAME} holds nothing, not even the tables of an empty index: it was cut off",
+            fix=REBUILD,
+        )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -23,18 +23,19 @@ from wellhead.backends.stores.embedded.rows import (
     to_passage,
 )
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
+from wellhead.backends.stores.embedded.vectors import read_vectors
 from wellhead.backends.stores.postings import ArrayField, Postings
-from wellhead.errors import CorruptStore, StaleView
-from wellhead.ports import DocumentState
+from wellhead.errors import StaleView
 from wellhead.records import Document, Passage
 
 __all__ = [
+    "check_listing",
+    "documents_of",
     "load_scope",
     "read_document",
     "read_listing",
     "read_passages",
     "read_settings",
-    "read_states",
     "read_version",
 ]
 
@@ -57,37 +58,9 @@ def read_settings(connection: sqlite3.Connection, where: str) -> dict[str, str]:
     return settings
 
 
-def read_states(connection: sqlite3.Connection, scope: str, where: str) -> dict[str, DocumentState]:
-    """Every document of the scope, by id; one that lost a vector counts as incomplete, so that it is written again."""
-    blind = _blind(connection, scope)
-    rows = _documents_of(connection, scope, where)
-    states = {
-        row.id.decode(): DocumentState(row.digest, row.origin.decode(), bool(row.incomplete) or row.doc in blind)
-        for row in rows
-    }
-    return dict(sorted(states.items()))
-
-
-def _blind(connection: sqlite3.Connection, scope: str) -> set[int]:
-    """The documents of which some passage lost its vector."""
-    sql = """SELECT p.doc, p.vector_key FROM documents d JOIN passages p USING (doc)
-             LEFT JOIN vectors v ON v.key = p.vector_key
-             WHERE d.scope = ? AND p.vector_key IS NOT NULL AND v.key IS NULL"""
-    missing = connection.execute(sql, (scope,)).fetchall()
-    there = {key for key, _, _ in _past_the_index(connection, {key for _, key in missing})}
-    return {doc for doc, key in missing if key not in there}
-
-
-def _past_the_index(connection: sqlite3.Connection, keys: Collection[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Vectors that the index did not find: it may be damaged where the rows are sound."""
-    if keys:
-        rows = connection.execute("SELECT key, data, checksum FROM vectors NOT INDEXED")
-        yield from (row for row in rows if row[0] in keys)
-
-
 def read_listing(connection: sqlite3.Connection, scope: str, where: str) -> list[str]:
     """The ids of all documents of the scope, ascending."""
-    return sorted(row.id.decode() for row in _documents_of(connection, scope, where))
+    return sorted(row.id.decode() for row in _sound_documents_of(connection, scope, where))
 
 
 def read_document(connection: sqlite3.Connection, scope: str, document_id: str, where: str) -> Document | None:
@@ -95,7 +68,14 @@ def read_document(connection: sqlite3.Connection, scope: str, document_id: str, 
     sql = """SELECT d.*, t.checksum, t.text FROM documents d LEFT JOIN texts t USING (doc)
              WHERE scope = ? AND id = ?"""
     row = connection.execute(sql, (scope, document_id)).fetchone()
-    return _document(row, where) if row else None
+    if row is None:
+        return None
+    document = _document(row, where)
+    if document.id != document_id:
+        damaged(
+            "documents", f"the entry of document {document_id!r}", where, f"it leads to {document.id!r}", document_id
+        )
+    return document
 
 
 def _document(row: Sequence[object], where: str) -> Document:
@@ -125,7 +105,8 @@ def _passage_row(connection: sqlite3.Connection, passage_id: str, where: str) ->
     if found is None:
         _refuse_stale(passage_id, where)
     row = StoredPassage(*found)
-    check_passage(row, where)
+    owner = connection.execute("SELECT id FROM documents WHERE doc = ?", (row.doc,)).fetchone()
+    check_passage(row, owner[0] if owner else None, where)
     return row
 
 
@@ -133,7 +114,7 @@ def _owner(connection: sqlite3.Connection, scope: str, doc: int, where: str) -> 
     sql = "SELECT d.*, t.checksum, t.text FROM documents d LEFT JOIN texts t USING (doc) WHERE doc = ?"
     found = connection.execute(sql, (doc,)).fetchone()
     if found is None:
-        damaged("documents", f"row {doc}", where, "passages refer to it, but it is gone")
+        damaged("scopes", f"row {doc} of documents", where, "passages refer to it, but it is gone")
     document = _document(found, where)
     if found[1] != scope.encode():
         _refuse_stale(document.id, where)
@@ -155,8 +136,8 @@ def load_scope(connection: sqlite3.Connection, scope: str, where: str) -> ScopeR
     Raises:
         CorruptStore: a row is damaged or missing.
     """
-    heads = [row for row in _documents_of(connection, scope, where) if row.passages]
-    rows = _passages_of(connection, scope, where)
+    heads = [row for row in _sound_documents_of(connection, scope, where) if row.passages]
+    rows = _passages_of(connection, scope, heads, where)
     place_of = {row.doc: place for place, row in enumerate(heads)}
     documents = np.array([place_of[row.doc] for row in rows], dtype=np.int32)
     _check_counts(heads, documents, where)
@@ -173,33 +154,47 @@ def load_scope(connection: sqlite3.Connection, scope: str, where: str) -> ScopeR
         languages=[(row.language or b"").decode() for row in rows],
         stems=ArrayField(stems, vocabulary),
         words=ArrayField(words, vocabulary),
-        vectors=join_vectors(keys, _vectors(connection, dict.fromkeys(keys), where)),
+        vectors=join_vectors(keys, read_vectors(connection, set(filter(None, keys)), where)),
     )
 
 
-def _documents_of(connection: sqlite3.Connection, scope: str, where: str) -> list[StoredDocument]:
-    """The rows of the scope's documents, checked, and checked to be all there."""
-    found = connection.execute("SELECT * FROM documents WHERE scope = ?", (scope,))
-    rows = [StoredDocument(*row) for row in found]
-    for row in rows:
-        check_document(row, where)
+def documents_of(connection: sqlite3.Connection, scope: str) -> list[StoredDocument]:
+    """The rows of the scope's documents as they are, unchecked."""
+    # Found by the index, read from the table: otherwise scope and id would be those of the index, sound or not.
+    sql = "SELECT d.* FROM documents d WHERE doc IN (SELECT doc FROM documents WHERE scope = ?)"
+    return [StoredDocument(*row) for row in connection.execute(sql, (scope,))]
+
+
+def check_listing(connection: sqlite3.Connection, scope: str, rows: Sequence[StoredDocument], where: str) -> None:
+    """Raise CorruptStore unless sound rows are those that were written, each once: none says that another is gone."""
+    what = f"the list of documents of scope {scope!r}"
     if len({row.id for row in rows}) != len(rows):
-        damaged("documents", f"the list of documents of scope {scope!r}", where, "an id stands there twice")
+        damaged("scopes", what, where, "an id stands there twice")
     counted = connection.execute("SELECT documents, passages FROM scopes WHERE scope = ?", (scope,)).fetchone()
     there = (len(rows), sum(row.passages for row in rows))
     if there != (counted or (0, 0)):
         why = f"{there[0]} documents with {there[1]} passages, where {counted or (0, 0)} were written"
-        damaged("documents", f"the list of documents of scope {scope!r}", where, why)
+        damaged("scopes", what, where, why)
+
+
+def _sound_documents_of(connection: sqlite3.Connection, scope: str, where: str) -> list[StoredDocument]:
+    rows = documents_of(connection, scope)
+    for row in rows:
+        check_document(row, where)
+    check_listing(connection, scope, rows, where)
     return rows
 
 
-def _passages_of(connection: sqlite3.Connection, scope: str, where: str) -> list[StoredPassage]:
+def _passages_of(
+    connection: sqlite3.Connection, scope: str, heads: Sequence[StoredDocument], where: str
+) -> list[StoredPassage]:
     sql = "SELECT p.* FROM documents d CROSS JOIN passages p USING (doc) WHERE d.scope = ?"
     rows = [StoredPassage(*row) for row in connection.execute(sql, (scope,))]
+    id_of = {head.doc: head.id for head in heads}
     for row in rows:
-        check_passage(row, where)
+        check_passage(row, id_of.get(row.doc), where)
     if len({row.id for row in rows}) != len(rows):
-        damaged("passages", f"the list of passages of scope {scope!r}", where, "a passage stands there twice")
+        damaged("scopes", f"the list of passages of scope {scope!r}", where, "a passage stands there twice")
     return sorted(rows, key=lambda row: row.id)
 
 
@@ -208,7 +203,7 @@ def _check_counts(heads: Sequence[StoredDocument], documents: NDArray[np.int32],
     for head, there in zip(heads, found, strict=True):
         if there != head.passages:
             why = f"{there} of its {head.passages} passages are there"
-            damaged("passages", f"document {shown(head.id)}", where, why)
+            damaged("passages", f"document {shown(head.id)}", where, why, head.id)
 
 
 def _vocabulary(connection: sqlite3.Connection, used: NDArray[np.int32], where: str) -> dict[str, int]:
@@ -220,9 +215,7 @@ def _vocabulary(connection: sqlite3.Connection, used: NDArray[np.int32], where: 
         vocabulary[word.decode()] = number
     if len(vocabulary) != len(used):
         why = f"{len(used) - len(vocabulary)} terms that passages refer to are gone"
-        raise CorruptStore(
-            "the vocabulary is damaged", where=where, why=why, fix="index the documents again into an empty folder"
-        )
+        damaged("terms", "the vocabulary", where, why)
     return vocabulary
 
 
@@ -234,16 +227,3 @@ def _terms(connection: sqlite3.Connection, used: NDArray[np.int32]) -> Iterator[
         return (row for row in rows if row is not None)
     wanted = set(used.tolist())
     return (row for row in connection.execute("SELECT term, word, checksum FROM terms") if row[0] in wanted)
-
-
-def _vectors(connection: sqlite3.Connection, keys: Collection[bytes], where: str) -> dict[bytes, NDArray[np.float32]]:
-    """The vectors of `keys`, checked. One that is gone leaves its passages without: `verify` names it, and `states`
-    calls its document incomplete, so that the next run makes it anew."""
-    sql = "SELECT data, checksum FROM vectors WHERE key = ?"
-    found = {key: row for key in keys if key and (row := connection.execute(sql, (key,)).fetchone())}
-    lost = set(keys) - found.keys() - {b""}
-    found |= {key: (data, stored) for key, data, stored in _past_the_index(connection, lost)}
-    for key, (data, stored) in found.items():
-        if checksum("vectors", key, data) != stored:
-            damaged("vectors", f"vector {key.hex()[:12]}", where)
-    return {key: np.frombuffer(data, dtype="<f4") for key, (data, _) in found.items()}

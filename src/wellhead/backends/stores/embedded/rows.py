@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import msgspec
 
+from wellhead.backends.stores.embedded.advice import advice
 from wellhead.backends.stores.embedded.checksum import Value, checksum
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.postings import pack_terms
@@ -20,6 +21,7 @@ __all__ = [
     "check_text",
     "damaged",
     "document_values",
+    "is_sound",
     "metadata_of",
     "passage_values",
     "short",
@@ -77,23 +79,31 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def is_sound(row: StoredDocument | StoredPassage) -> bool:
+    """Whether a row is as it was written."""
+    if isinstance(row, StoredDocument):
+        return checksum("documents", *row[:-1]) == row.checksum
+    return checksum("passages", *row[1:-1]) == row.checksum
+
+
 def check_document(row: StoredDocument, where: str) -> None:
     """Raise CorruptStore, naming the document, unless the row is as it was written."""
-    if checksum("documents", *row[:-1]) != row.checksum:
-        damaged("documents", f"document {shown(row.id)}", where)
+    if not is_sound(row):
+        damaged("documents", f"document {shown(row.id)}", where, document=row.id)
 
 
 def check_text(row: StoredDocument, text: bytes | None, stored: bytes | None, where: str) -> bytes:
     """The text of a document, or CorruptStore unless it is as it was written."""
     if text is None or checksum("texts", row.doc, text) != stored:
-        damaged("texts", f"the text of document {shown(row.id)}", where)
+        damaged("texts", f"the text of document {shown(row.id)}", where, document=row.id)
     return text
 
 
-def check_passage(row: StoredPassage, where: str) -> None:
-    """Raise CorruptStore, naming the passage, unless the row is as it was written."""
-    if checksum("passages", *row[1:-1]) != row.checksum:
-        damaged("passages", f"passage {short(row.id)} (row {row.passage})", where)
+def check_passage(row: StoredPassage, document: object, where: str) -> None:
+    """Raise CorruptStore, naming the passage and its document (by id), unless the row is as it was written."""
+    if not is_sound(row):
+        what = f"passage {short(row.id)} of document {shown(document)}"
+        damaged("passages", what, where, document=document)
 
 
 def to_document(row: StoredDocument, text: bytes) -> Document:
@@ -118,7 +128,7 @@ def to_passage(row: StoredPassage, document: Document, where: str) -> Passage:
     text = document.text[row.start : row.stop]
     if text_hash(text) != row.text_hash:
         why = "the document's text no longer holds what was indexed"
-        damaged("passages", f"passage {short(row.id)} of document {document.id!r}", where, why)
+        damaged("passages", f"passage {short(row.id)} of document {document.id!r}", where, why, document.id)
     return Passage(
         id=row.id.decode(),
         document_id=document.id,
@@ -158,11 +168,12 @@ def shown(value: object) -> str:
     return repr(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
 
 
-def damaged(table: str, what: str, where: str, why: str = "its bytes do not fit its checksum") -> NoReturn:
-    """Raise CorruptStore for one row."""
-    raise CorruptStore(
-        f"{what} is damaged",
-        where=f"{where}, table {table}",
-        why=why,
-        fix="remove that document and index it again, or index everything again into an empty folder",
-    )
+def damaged(
+    table: str,
+    what: str,
+    where: str,
+    why: str = "its bytes do not fit its checksum",
+    document: object = None,
+) -> NoReturn:
+    """Raise CorruptStore for a row of `table`; `document` is the id of the document that it belongs to, if known."""
+    raise CorruptStore(f"{what} is damaged", where=f"{where}, table {table}", why=why, fix=advice(table, document))

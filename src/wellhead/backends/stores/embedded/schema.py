@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
+from wellhead.backends.stores.embedded.advice import REBUILD
 from wellhead.errors import CorruptStore, StaleIndex
 
 __all__ = [
@@ -136,5 +137,5 @@ def check_schema(connection: sqlite3.Connection, where: str) -> None:
             "the tables of the index are not those that Wellhead writes",
             where=where,
             why=f"format {number}, but other tables, indexes or triggers than that format has",
-            fix="index the documents again into an empty folder",
+            fix=REBUILD,
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from wellhead.backends.stores.embedded.advice import REBUILD, again
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.load import read_settings
 from wellhead.backends.stores.embedded.rows import (
@@ -24,8 +25,6 @@ from wellhead.records import Finding
 
 __all__ = ["verify_store"]
 
-_AGAIN = "remove that document and index it again"
-_REBUILD = "index the documents again into an empty folder, or restore a backup"
 _Check = Callable[[sqlite3.Connection, str], Iterator[Finding]]
 
 
@@ -54,7 +53,7 @@ def _guarded(check: _Check, connection: sqlite3.Connection, where: str) -> Itera
         yield _finding("row", error)
     except (sqlite3.DatabaseError, TypeError, ValueError, AttributeError) as error:  # also: a value of another kind
         name = check.__name__.lstrip("_")
-        yield Finding(kind="unreadable", where=f"{where}, while checking {name}", why=str(error), fix=_REBUILD)
+        yield Finding(kind="unreadable", where=f"{where}, while checking {name}", why=str(error), fix=REBUILD)
 
 
 def _finding(kind: str, error: CorruptStore) -> Finding:
@@ -65,7 +64,7 @@ def _pages(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
     """SQLite's own check of its pages and indexes."""
     for (message,) in connection.execute("PRAGMA integrity_check"):
         if message != b"ok":
-            yield Finding(kind="pages", where=where, why=message.decode("utf-8", "replace"), fix=_REBUILD)
+            yield Finding(kind="pages", where=where, why=message.decode("utf-8", "replace"), fix=REBUILD)
 
 
 def _settings(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
@@ -81,7 +80,7 @@ def _documents(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
         rows = [StoredPassage(*row) for row in connection.execute("SELECT * FROM passages WHERE doc = ?", (head.doc,))]
         if len(rows) != head.passages:
             why = f"document {shown(head.id)} has {len(rows)} of its {head.passages} passages"
-            yield Finding(kind="passages", where=where, why=why, fix=_AGAIN)
+            yield Finding(kind="passages", where=where, why=why, fix=again(head.id))
         yield from _document(head, text or (None, None), rows, where)
 
 
@@ -96,7 +95,7 @@ def _document(
         document = None
     for row in rows:
         try:
-            check_passage(row, where)
+            check_passage(row, head.id, where)
             if document is not None:
                 to_passage(row, document, where)
         except CorruptStore as error:
@@ -108,13 +107,13 @@ def _references(connection: sqlite3.Connection, where: str) -> Iterator[Finding]
     sql = "SELECT p.id FROM passages p LEFT JOIN documents d USING (doc) WHERE d.doc IS NULL"
     for (passage_id,) in connection.execute(sql):
         why = f"passage {short(passage_id)} belongs to no document"
-        yield Finding(kind="orphan_passage", where=where, why=why, fix=_REBUILD)
+        yield Finding(kind="orphan_passage", where=where, why=why, fix=REBUILD)
     sql = """SELECT d.scope, d.id, count(*) FROM passages p JOIN documents d USING (doc) LEFT JOIN vectors v
              ON v.key = p.vector_key WHERE p.vector_key IS NOT NULL AND v.key IS NULL GROUP BY d.doc ORDER BY 1, 2"""
     for scope, document_id, blind in connection.execute(sql):
         place = f"document {shown(document_id)}" + (f" of scope {shown(scope)}" if scope else "")
         why = f"the dense leg cannot see {blind} of its passages: their vectors are gone"
-        yield Finding(kind="missing_vector", where=place, why=why, fix="run the same `wellhead index` again")
+        yield Finding(kind="missing_vector", where=place, why=why, fix=again(document_id))
 
 
 def _counts(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
@@ -130,7 +129,7 @@ def _counts(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
         found, wanted = there.get(scope, (0, 0)), written.get(scope, (0, 0))
         if found != wanted:
             why = f"scope {shown(scope)} has {found} documents and passages where {wanted} were written"
-            yield Finding(kind="count", where=where, why=why, fix=_REBUILD)
+            yield Finding(kind="count", where=where, why=why, fix=REBUILD)
 
 
 def _terms(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
@@ -140,24 +139,26 @@ def _terms(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
         known.add(number)
         if checksum("terms", number, word) != stored:
             why = f"term {shown(word)} (row {number}) is damaged"
-            yield Finding(kind="term", where=f"{where}, table terms", why=why, fix=_REBUILD)
+            yield Finding(kind="term", where=f"{where}, table terms", why=why, fix=REBUILD)
     used: set[int] = set()
     for blobs in connection.execute("SELECT stems, words FROM passages"):
         for blob in blobs:
             used.update(np.frombuffer(blob[: len(blob) // 8 * 8], dtype="<i4")[::2].tolist())
     if lost := used - known:
         why = f"{len(lost)} terms that passages refer to are gone"
-        yield Finding(kind="term", where=f"{where}, table terms", why=why, fix=_REBUILD)
+        yield Finding(kind="term", where=f"{where}, table terms", why=why, fix=REBUILD)
 
 
 def _vectors(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
     """Each vector, and that some passage uses it."""
-    sql = """SELECT key, data, checksum, EXISTS (SELECT 1 FROM passages WHERE vector_key = key) FROM vectors"""
-    for key, data, stored, used in connection.execute(sql):
+    sql = """SELECT key, data, checksum, (
+               SELECT d.id FROM passages p JOIN documents d USING (doc) WHERE p.vector_key = key LIMIT 1
+             ) FROM vectors"""
+    for key, data, stored, document_id in connection.execute(sql):
         place = f"{where}, table vectors"
         if checksum("vectors", key, data) != stored:
-            why = f"vector {key.hex()[:12]} is damaged: its bytes do not fit its checksum"
-            yield Finding(kind="vector", where=place, why=why, fix=_REBUILD)
-        if not used:
+            why = f"vector {key.hex()[:12]} of document {shown(document_id)} is damaged"
+            yield Finding(kind="vector", where=place, why=why, fix=again(document_id))
+        if document_id is None:
             why = f"vector {key.hex()[:12]} belongs to no passage"
             yield Finding(kind="orphan_vector", where=place, why=why, fix="harmless; a new index would not have it")

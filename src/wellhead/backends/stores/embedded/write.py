@@ -9,11 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.checksum import checksum
-from wellhead.backends.stores.embedded.rows import document_values, passage_values
+from wellhead.backends.stores.embedded.rows import document_values, is_sound, passage_values
+from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
+from wellhead.backends.stores.embedded.vectors import dims_of_vectors, known_keys
 from wellhead.backends.stores.rules import check_keys, check_owners, check_vectors
 from wellhead.records import DocumentRow, Terms
 
-__all__ = ["count_write", "delete_documents", "known_keys", "put_documents", "write_settings"]
+__all__ = ["count_write", "delete_documents", "put_documents", "write_settings"]
+
+_DELETE_ROWS = (
+    "DELETE FROM passages WHERE doc = ?",
+    "DELETE FROM texts WHERE doc = ?",
+    "DELETE FROM documents WHERE doc = ?",
+)
+_LAST_NUMBERS = ("SELECT max(doc) FROM documents", "SELECT max(doc) FROM texts", "SELECT max(doc) FROM passages")
 
 
 def put_documents(
@@ -24,12 +33,15 @@ def put_documents(
     Raises:
         UsageError: rows that contradict one another or what is stored.
     """
-    check_vectors(vectors, _dims(connection))
+    if not documents:
+        return
+    check_vectors(vectors, dims_of_vectors(connection))
     check_keys(documents, vectors, lambda keys: known_keys(connection, keys))
-    check_owners(documents, lambda passage_id: _owner(connection, passage_id))
     freed: set[bytes] = set()
     for row in documents:
         _delete(connection, row.scope, row.document.id, freed)
+        _evict(connection, row, freed)
+    check_owners(documents, lambda passage_id: _owner(connection, passage_id))
     _insert_vectors(connection, vectors)
     _insert_documents(connection, documents)
     _prune(connection, freed | vectors.keys())
@@ -44,12 +56,6 @@ def delete_documents(connection: sqlite3.Connection, scope: str, ids: Iterable[s
     if deleted:
         count_write(connection)
     return deleted
-
-
-def known_keys(connection: sqlite3.Connection, keys: Iterable[bytes]) -> set[bytes]:
-    """Those of `keys` that have a stored vector."""
-    sql = "SELECT 1 FROM vectors WHERE key = ?"
-    return {key for key in keys if connection.execute(sql, (key,)).fetchone()}
 
 
 def write_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
@@ -67,11 +73,6 @@ def count_write(connection: sqlite3.Connection) -> None:
     )
 
 
-def _dims(connection: sqlite3.Connection) -> int | None:
-    row = connection.execute("SELECT length(data) / 4 FROM vectors LIMIT 1").fetchone()
-    return row[0] if row else None
-
-
 def _owner(connection: sqlite3.Connection, passage_id: str) -> tuple[str, str] | None:
     sql = "SELECT d.scope, d.id FROM passages p JOIN documents d USING (doc) WHERE p.id = ?"
     row = connection.execute(sql, (passage_id,)).fetchone()
@@ -80,16 +81,42 @@ def _owner(connection: sqlite3.Connection, passage_id: str) -> tuple[str, str] |
 
 def _delete(connection: sqlite3.Connection, scope: str, document_id: str, freed: set[bytes]) -> bool:
     """Delete one document with its text and passages; their vector keys are added to `freed`."""
-    sql = "SELECT doc, passages FROM documents WHERE scope = ? AND id = ?"
+    sql = "SELECT * FROM documents WHERE scope = ? AND id = ?"
     found = connection.execute(sql, (scope, document_id)).fetchone()
     if found is None:
         return False
-    doc, passages = found
-    sql = "SELECT vector_key FROM passages WHERE doc = ? AND vector_key IS NOT NULL"
-    freed.update(key for (key,) in connection.execute(sql, (doc,)))
-    connection.execute("DELETE FROM documents WHERE doc = ?", (doc,))
-    _count_rows(connection, scope, -1, -passages if isinstance(passages, int) else 0)
+    head = StoredDocument(*found)
+    there = _delete_rows(connection, head.doc, freed)
+    # What a damaged row says of its passages counts for nothing: those that are there were most likely all.
+    _count_rows(connection, scope, -1, -(head.passages if is_sound(head) else there))
     return True
+
+
+def _delete_rows(connection: sqlite3.Connection, doc: int, freed: set[bytes]) -> int:
+    """Delete everything under a number, whether or not a document has it; how many passages there were."""
+    keys = [key for (key,) in connection.execute("SELECT vector_key FROM passages WHERE doc = ?", (doc,))]
+    freed.update(key for key in keys if key is not None)
+    for sql in _DELETE_ROWS:
+        connection.execute(sql, (doc,))
+    return len(keys)
+
+
+def _evict(connection: sqlite3.Connection, row: DocumentRow, freed: set[bytes]) -> None:
+    """Make room where damage gave passages of this document to another one, or to none.
+
+    Its own row was found by its id and deleted before; so a damaged or missing owner was this document's row.
+    """
+    for passage in row.passages:
+        found = connection.execute("SELECT * FROM passages WHERE id = ?", (passage.passage.id,)).fetchone()
+        if found is None:
+            continue
+        held = StoredPassage(*found)
+        owner = connection.execute("SELECT * FROM documents WHERE doc = ?", (held.doc,)).fetchone()
+        if not is_sound(held):
+            connection.execute("DELETE FROM passages WHERE passage = ?", (held.passage,))
+            freed.add(held.vector_key or b"")
+        elif owner is None or not is_sound(StoredDocument(*owner)):
+            _count_rows(connection, row.scope, -1, -_delete_rows(connection, held.doc, freed))
 
 
 def _count_rows(connection: sqlite3.Connection, scope: str, documents: int, passages: int) -> None:
@@ -100,15 +127,15 @@ def _count_rows(connection: sqlite3.Connection, scope: str, documents: int, pass
 
 
 def _insert_vectors(connection: sqlite3.Connection, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-    data = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items())
+    known = known_keys(connection, vectors)
+    data = ((key, vector.astype("<f4").tobytes()) for key, vector in vectors.items() if key not in known)
     rows = ((key, blob, checksum("vectors", key, blob)) for key, blob in data)
-    connection.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+    connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
 
 def _insert_documents(connection: sqlite3.Connection, documents: Sequence[DocumentRow]) -> None:
     term_ids = _term_ids(connection, documents)
-    (last,) = connection.execute("SELECT coalesce(max(doc), 0) FROM documents").fetchone()
-    for doc, row in enumerate(documents, last + 1):
+    for doc, row in enumerate(documents, _last_number(connection) + 1):
         connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", document_values(doc, row)
         )
@@ -119,6 +146,11 @@ def _insert_documents(connection: sqlite3.Connection, documents: Sequence[Docume
             (passage_values(doc, passage, term_ids) for passage in row.passages),
         )
         _count_rows(connection, row.scope, 1, len(row.passages))
+
+
+def _last_number(connection: sqlite3.Connection) -> int:
+    """The highest number of a document: also of one that is gone, of which damage left rows behind."""
+    return max(connection.execute(sql).fetchone()[0] or 0 for sql in _LAST_NUMBERS)
 
 
 def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow]) -> dict[str, int]:
