@@ -1,0 +1,52 @@
+"""The records that travel through Wellhead: documents in, passages stored, hits out, reports beside.
+
+All are frozen and keyword-only. Spans are offsets in characters (Python `str` indices), half open:
+`document.text[passage.start:passage.end] == passage.text`, always.
+"""
+
+from __future__ import annotations
+
+from wellhead.records.document import Document, Metadata, MetadataValue, Scalar, clean_metadata
+from wellhead.records.hits import (
+    Coverage,
+    Degraded,
+    Explanation,
+    Hit,
+    Hits,
+    Outcome,
+    Signals,
+    Source,
+    TermMatch,
+    Threshold,
+    Verdict,
+)
+from wellhead.records.passage import DocumentRow, Passage, PassageRow, Terms
+from wellhead.records.reports import Finding, IndexStats, Refusal, SyncReport, VerifyReport
+
+__all__ = [
+    "Coverage",
+    "Degraded",
+    "Document",
+    "DocumentRow",
+    "Explanation",
+    "Finding",
+    "Hit",
+    "Hits",
+    "IndexStats",
+    "Metadata",
+    "MetadataValue",
+    "Outcome",
+    "Passage",
+    "PassageRow",
+    "Refusal",
+    "Scalar",
+    "Signals",
+    "Source",
+    "SyncReport",
+    "TermMatch",
+    "Terms",
+    "Threshold",
+    "Verdict",
+    "VerifyReport",
+    "clean_metadata",
+]
