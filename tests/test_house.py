@@ -423,3 +423,11 @@ def test_field_tests_cite_a_public_report(path: Path) -> None:
         if name.startswith("test_") and not report.search(ast.get_docstring(node) or "")  # type: ignore[arg-type]
     ]
     assert silent == [] or report.search(ast.get_docstring(tree) or "")
+
+
+def test_the_readme_quotes_no_figure_that_a_command_does_not_print() -> None:
+    prose = re.sub(r"```.*?```", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    prose = re.sub(r"`[^`]*`", "", prose)
+    assert (
+        re.findall(r"\b\d+\.\d+\b(?!\+| or)|\d+ ?%", prose.replace("Python 3.11", "").replace("Apache-2.0", "")) == []
+    )

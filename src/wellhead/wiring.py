@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from wellhead.errors import ConfigError, UsageError
+from wellhead.errors import ConfigError, StoreError, UsageError, WellheadError
 from wellhead.hints import choices
 
 if TYPE_CHECKING:
@@ -115,9 +115,21 @@ def store(path: str | Path, *, read_only: bool, create: bool) -> Store:
         return MemoryStore()
     from wellhead.backends.stores.embedded import FILE_NAME, EmbeddedStore
 
-    if not create and not (Path(path) / FILE_NAME).is_file():
-        raise UsageError(f"there is no index in {str(path)!r}", fix=f"make one: wellhead index FOLDER --into {path}")
-    return EmbeddedStore(path, read_only=read_only)
+    try:
+        if not create and not (Path(path) / FILE_NAME).is_file():
+            raise UsageError(
+                f"there is no index in {str(path)!r}", fix=f"make one: wellhead index FOLDER --into {path}"
+            )
+        return EmbeddedStore(path, read_only=read_only)
+    except WellheadError:
+        raise
+    except OSError as error:  # a folder that may not be entered, a working directory that is gone
+        raise StoreError(
+            "the folder of the index cannot be used",
+            where=str(path),
+            why=error.strerror or type(error).__name__,
+            fix="choose a folder that exists and may be entered",
+        ) from error
 
 
 def recipe(
@@ -139,7 +151,9 @@ def recipe(
 
     model, model_said = _embedder_of(made, embedder_wanted)
     chunk, name = _chunker_of(made, chunker_wanted, model)
-    spoken = tuple(languages_wanted) if languages_wanted is not None else tuple(made.get("languages", "").split())
+    if isinstance(languages_wanted, (str, bytes)) or not isinstance(languages_wanted or (), Iterable):
+        raise ConfigError("languages takes a list of codes", why=f"got {languages_wanted!r:.60}", fix='["en", "de"]')
+    spoken = tuple(sorted({str(code) for code in languages_wanted or made.get("languages", "").split()}))
     unknown = [code for code in spoken if code not in LANGUAGES]
     if unknown:
         raise ConfigError(f"no analyzer for the languages {unknown}", fix=f"known: {', '.join(LANGUAGES)}")
@@ -198,7 +212,9 @@ def _name_of(chunk: object) -> str:
     if isinstance(name, str) and name.strip():
         return name
     if isinstance(chunk, functools.partial):
-        settings = ", ".join([*map(repr, chunk.args), *(f"{key}={value!r}" for key, value in chunk.keywords.items())])
+        settings = ", ".join(
+            [*map(_shown, chunk.args), *(f"{key}={_shown(value)}" for key, value in chunk.keywords.items())]
+        )
         return f"{_name_of(chunk.func)}({settings})"
     kind = chunk if hasattr(chunk, "__qualname__") else type(chunk)
     if "<" in kind.__qualname__:
@@ -208,6 +224,17 @@ def _name_of(chunk: object) -> str:
             fix="use a function of a module, or give it a `name`",
         )
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _shown(value: object) -> str:
+    """A setting of a chunker, the same in every process."""
+    if callable(value):
+        return _name_of(value)
+    if " at 0x" in repr(value):
+        raise ConfigError(
+            f"the chunker's setting {value!r:.60} has no name of its own", fix="give the chunker a `name`"
+        )
+    return repr(value)
 
 
 def _has(kind: str, name: str, table: Mapping[str, object]) -> bool:

@@ -16,9 +16,11 @@ from wellhead.ports import Tokenized, View
 from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid
 from wellhead.search.explain import explain as explain_row
+from wellhead.search.filters import select
 from wellhead.search.hybrid import with_vectors
 from wellhead.search.rank import Request
 from wellhead.search.request import Asked, Options, check
+from wellhead.search.respell import respell
 from wellhead.search.within import Within
 
 if TYPE_CHECKING:
@@ -83,6 +85,8 @@ def request(house: House, asked: Asked, view: View) -> Request:
     language = asked.language or query_language(
         asked.query, view.languages, lambda stem: view.stems.posting(stem) is not None
     )
+    admits = select(asked.condition, view.column, len(view))
+    terms, stem_of = respell(view, analyze(asked.query, language), stems_of(asked.query, language), language, admits)
     vector, degraded = _vector(house, asked, view)
     profile = wiring.profile(house.recipe.embedder)
     if asked.thresholds is not None and "probability" in asked.thresholds and profile.cuts.fit is None:
@@ -92,8 +96,8 @@ def request(house: House, asked: Asked, view: View) -> Request:
             fix='cut on "cosine" or "coverage"',
         )
     return Request(
-        terms=analyze(asked.query, language),
-        stem_of=stems_of(asked.query, language),
+        terms=terms,
+        stem_of=stem_of,
         identifiers=tuple(identifiers(asked.query)),
         vector=vector,
         legs=asked.mode if vector is not None else "lexical",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from wellhead import wiring
-from wellhead.errors import ConfigError, ScopeError, StaleIndex, UsageError
+from wellhead.errors import ConfigError, CorruptStore, ScopeError, StaleIndex, UsageError
 from wellhead.events import Sink
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def open_house(
     store = wiring.store(path, read_only=read_only, create=create)
     try:
         made = store.settings()
+        _check_whole(made, store)
         recipe, names = wiring.recipe(made, embedder, chunker, languages)
         settled = {
             **names,
@@ -126,6 +127,21 @@ def open_house(
         capture_content=capture_content,
         on_degrade=on_degrade,
     )
+
+
+_SETTINGS = frozenset({"embedder", "model", "chunker", "analyzer", "languages", "scope_key", "date_keys"})
+
+
+def _check_whole(made: Mapping[str, str], store: Store) -> None:
+    """Raises CorruptStore where settings are gone: without its scope key an index would open as another one."""
+    missing = _SETTINGS - made.keys()
+    if missing and (made or store.version()):
+        raise CorruptStore(
+            "settings of the index are gone",
+            where=store.where,
+            why=f"missing: {', '.join(sorted(missing))}",
+            fix="restore a backup, or delete the folder of the index and index the documents again",
+        )
 
 
 def _check_options(scope_key: object, date_keys: Sequence[object] | None, sinks: Sequence[object]) -> None:
@@ -157,7 +173,7 @@ def scope_value(key: str, value: object, where: str = "") -> str:
     Raises:
         ScopeError: it is blank, or no text (an unset tenant must not mean "all of them").
     """
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or not _is_text(value):
         raise ScopeError(
             f"a scope needs a non-blank {key}",
             where=where,
@@ -165,3 +181,8 @@ def scope_value(key: str, value: object, where: str = "") -> str:
             fix=f"pass the {key} of the one who asks or writes",
         )
     return value
+
+
+def _is_text(value: str) -> bool:
+    """Whether it is valid Unicode: half a surrogate pair can be neither stored nor compared."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)

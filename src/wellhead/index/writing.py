@@ -58,7 +58,7 @@ def sync(
         progress=progress,
         sinks=house.sinks,
     )
-    removed = reading.prune(dry_run=dry_run, everything=prune_all) if prune else 0
+    removed = reading.prune(report, dry_run=dry_run, everything=prune_all) if prune else 0
     return msgspec.structs.replace(
         report, removed=removed, skipped=dict(sorted(reading.skipped.items())), notes=tuple(reading.notes)
     )
@@ -217,7 +217,7 @@ class FolderReading:
         metadata = {name: value for name, value in document.metadata.items() if name != self._key}
         return msgspec.structs.replace(document, metadata=metadata)
 
-    def prune(self, *, dry_run: bool, everything: bool) -> int:
+    def prune(self, report: SyncReport, *, dry_run: bool, everything: bool) -> int:
         """Remove what came from this origin and is not there any more; what could not be looked at stays.
 
         Raises:
@@ -227,9 +227,9 @@ class FolderReading:
         held = [one for one, state in states.items() if state.origin == self._origin]
         lost = [one for one in held if one not in self._kept and not self._folder.is_unknown(one)]
         gone = [one for one in lost if not self._stamp.is_foreign(one)]
-        if gone and not everything and not self._kept and not self._folder.refused:
+        if gone and not everything and not report.read:
             raise UsageError(
-                f"no document was found, and {len(gone)} of the index came from here: none was removed",
+                f"no document was taken, and {len(gone)} of the index came from here: none was removed",
                 where=self._root,
                 why="a typo in a pattern and a folder that is not mounted look the same",
                 fix="check the path and the patterns; prune_all=True (--prune-all) removes them, prune=False "

@@ -6,7 +6,7 @@ All are frozen and keyword-only. Spans are offsets in characters (Python `str` i
 
 from __future__ import annotations
 
-from wellhead.records.document import Document, Metadata, MetadataValue, Scalar, clean_metadata
+from wellhead.records.document import Document, Metadata, MetadataValue, Scalar, clean_metadata, of_numpy
 from wellhead.records.hits import (
     Coverage,
     Degraded,
@@ -49,4 +49,5 @@ __all__ = [
     "Verdict",
     "VerifyReport",
     "clean_metadata",
+    "of_numpy",
 ]

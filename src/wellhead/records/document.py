@@ -12,7 +12,7 @@ import msgspec
 
 from wellhead.errors import DocumentError
 
-__all__ = ["Document", "Metadata", "MetadataValue", "Scalar", "clean_metadata"]
+__all__ = ["Document", "Metadata", "MetadataValue", "Scalar", "clean_metadata", "of_numpy"]
 
 Scalar: TypeAlias = str | int | float | bool
 MetadataValue: TypeAlias = Scalar | tuple[Scalar, ...]
@@ -121,7 +121,7 @@ def clean_metadata(values: Mapping[str, object], *, where: str = "") -> dict[str
 
 
 def _clean_scalar(value: object, key: str, where: str) -> Scalar:
-    value = _of_numpy(value)
+    value = of_numpy(value)
     if isinstance(value, str):
         return _clean_text(value, f"metadata {key!r}", where)
     if isinstance(value, bool):
@@ -140,7 +140,7 @@ def _clean_scalar(value: object, key: str, where: str) -> Scalar:
     )
 
 
-def _of_numpy(value: object) -> object:
+def of_numpy(value: object) -> object:
     """A number, truth value or text of numpy as Python's own (known by its shape: numpy is not imported for this)."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind in {"b", "i", "u", "f", "U"} and getattr(value, "ndim", None) == 0:

@@ -79,7 +79,7 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(f"{self.without_passages} documents hold no passage: nothing of them can be found")
         if self.skipped:
             reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.skipped.items()))
-            lines.append(f"skipped by the walking rules: {reasons}")
+            lines.append(f"skipped by the walking rules (a folder counts once): {reasons}")
         lines += [f"note {item.id}: {item.reason}" for item in self.notes]
         lines += [f"refused {item.id}: {item.reason}" for item in self.refused]
         lines += [f"not indexed {item.id}: {item.reason}" for item in self.failed]

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from wellhead.analyze import fold_accents
 from wellhead.ports import Field, Posting, View
 from wellhead.records import TermMatch, Terms
 
 if TYPE_CHECKING:
-    from wellhead.ports import BoolArray, DoubleArray, RowArray
+    from wellhead.ports import DoubleArray, RowArray
 
 __all__ = ["K1", "WORD_WEIGHT", "B", "Lexical", "idf", "score", "term_matches"]
 
@@ -62,25 +61,21 @@ def idf(rows: int, frequency: int) -> float:
     return math.log(1.0 + (rows - frequency + 0.5) / (frequency + 0.5))
 
 
-def score(view: View, terms: Terms, admits: BoolArray | None = None) -> Lexical:
-    """BM25 of every row of the scope, with the statistics of the whole scope.
-
-    Args:
-        admits: the rows that a filter lets through: a word that none of them holds is looked for with other accents.
-    """
+def score(view: View, terms: Terms) -> Lexical:
+    """BM25 of every row of the scope."""
     scores = np.zeros(len(view), dtype=np.float64)
     most = 0.0
-    for term in _weighted(view, terms, admits):
+    for term in _weighted(view, terms):
         most += term.weight * (K1 + 1.0)
         if term.posting is not None:
             scores[term.posting.rows] += _contributions(term)
     return Lexical(scores, most)
 
 
-def term_matches(view: View, terms: Terms, row: int, admits: BoolArray | None = None) -> list[TermMatch]:
+def term_matches(view: View, terms: Terms, row: int) -> list[TermMatch]:
     """What each term gives to one row, the largest first."""
     matches: list[TermMatch] = []
-    for term in _weighted(view, terms, admits):
+    for term in _weighted(view, terms):
         count, part = 0, 0.0
         if term.posting is not None:
             place = int(np.searchsorted(term.posting.rows, row))
@@ -110,23 +105,13 @@ def _contributions(term: _Weighted) -> DoubleArray:
     return parts
 
 
-def _weighted(view: View, terms: Terms, admits: BoolArray | None) -> Iterator[_Weighted]:
+def _weighted(view: View, terms: Terms) -> Iterator[_Weighted]:
     fields: tuple[tuple[Literal["stem", "word"], Field, dict[str, int], float], ...] = (
         ("stem", view.stems, dict(terms.stems), 1.0),
         ("word", view.words, dict(terms.words), WORD_WEIGHT),
     )
     for name, field, counts, weight in fields:
         for term, count in counts.items():
-            for present in _present(field, term, admits):
-                posting = field.posting(present)
-                frequency = 0 if posting is None else len(posting.rows)
-                yield _Weighted(present, name, field, count, weight * count * idf(len(view), frequency), posting)
-
-
-def _present(field: Field, term: str, admits: BoolArray | None) -> list[str]:
-    """The term as it is spelled here: itself, or (only when no passage that may be found has it) with other accents."""
-    posting = field.posting(term)
-    if posting is not None and (admits is None or admits[posting.rows].any()):
-        return [term]
-    spellings = [spelling for spelling in field.folded(fold_accents(term)) if spelling != term]
-    return spellings or [term]
+            posting = field.posting(term)
+            frequency = 0 if posting is None else len(posting.rows)
+            yield _Weighted(term, name, field, count, weight * count * idf(len(view), frequency), posting)

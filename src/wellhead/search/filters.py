@@ -23,7 +23,7 @@ import numpy as np
 
 from wellhead.errors import UsageError
 from wellhead.hints import did_you_mean
-from wellhead.records import Metadata, MetadataValue, Scalar
+from wellhead.records import Metadata, MetadataValue, Scalar, of_numpy
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, Column
@@ -157,6 +157,7 @@ def _unknown_operator(name: object) -> UsageError:
 
 
 def _scalar(key: str, value: object) -> Scalar:
+    value = of_numpy(value)
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):

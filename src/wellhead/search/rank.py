@@ -92,7 +92,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 def rank(view: View, request: Request) -> Ranking:
     """Gather the candidates of both legs and put them in order."""
     admits = select(request.condition, view.column, len(view))
-    lexical = bm25.score(view, request.terms, admits)
+    lexical = bm25.score(view, request.terms)
     by_words = _lexical_pool(lexical.scores, admits) if request.legs != "dense" else _nothing()
     by_meaning = dense.pool(view, request.vector, admits, POOL) if request.vector is not None else _nothing()
     rows = np.union1d(by_words, by_meaning)
@@ -197,9 +197,9 @@ def signals_at(request: Request, passages: int, ranking: Ranking, place: int) ->
     )
 
 
-def signals_of(view: View, request: Request, ranking: Ranking, row: int) -> Signals:
+def signals_of(view: View, request: Request, row: int) -> Signals:
     """The same for a row that is no candidate: measured now, and without ranks."""
-    lexical = bm25.score(view, request.terms, ranking.admits)
+    lexical = bm25.score(view, request.terms)
     rows = np.array([row])
     cosine = _known(_cosines(view, request, rows)[0])
     return _signals(

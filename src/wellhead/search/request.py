@@ -13,6 +13,7 @@ import msgspec
 
 from wellhead.errors import UsageError
 from wellhead.hints import choices
+from wellhead.records import of_numpy
 from wellhead.search.filters import Condition, parse
 
 __all__ = ["LONGEST_QUERY", "MOST_K", "Asked", "Cut", "Fusion", "Mode", "Options", "check"]
@@ -90,7 +91,9 @@ def check(query: str, **options: Unpack[Options]) -> Asked:
 
 def _language(code: object) -> str | None:
     """Any code passes, for a document may have any; a name would silently turn stemming off."""
-    if code is None or (isinstance(code, str) and _CODE.fullmatch(code)):
+    if code is None:
+        return None
+    if isinstance(code, str) and _CODE.fullmatch(code := code.lower().partition("-")[0]):
         return code
     raise UsageError("language must be an ISO 639-1 code", why=f"got {code!r}", fix='for example "en" or "de"')
 
@@ -109,6 +112,7 @@ def _query(query: object) -> str:
 
 
 def _whole(name: str, value: object, most: int | None) -> int:
+    value = of_numpy(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         wanted = f"a whole number from 1 to {most}" if most else "a whole number from 1"
         raise UsageError(f"{name} must be {wanted}", why=f"got {value!r}")
@@ -116,6 +120,7 @@ def _whole(name: str, value: object, most: int | None) -> int:
 
 
 def _number(name: str, value: object, least: float, most: float) -> float:
+    value = of_numpy(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
         raise UsageError(f"{name} must be a number from {least:g} to {most:g}", why=f"got {value!r}")
     return float(value)
@@ -147,6 +152,7 @@ def _thresholds(threshold: object, mode: Mode) -> Mapping[str, float] | None:
 
 
 def _cut(value: object) -> float:
+    value = of_numpy(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e9 < value < 1e9:
         raise UsageError("a threshold must be a finite number", why=f"got {value!r:.60}")
     return float(value)

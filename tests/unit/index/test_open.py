@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wellhead import BackendError, ConfigError, Document, Index, StaleIndex, UsageError, WellheadError
-from wellhead.ingest.chunk import Slice, fixed
+from wellhead import (
+    BackendError,
+    ConfigError,
+    CorruptStore,
+    Document,
+    Index,
+    ScopeError,
+    StaleIndex,
+    UsageError,
+    WellheadError,
+)
+from wellhead.ingest.chunk import Slice, fixed, word_starts
 from wellhead.testing.fakes import HashEmbedder
 
 TEXT = "The refund policy says thirty days."
@@ -139,3 +150,46 @@ def test_a_passage_id_is_text(passage_id: Any) -> None:
     index.add([Document(id="a", text=TEXT)])
     with pytest.raises(UsageError, match="must be text"):
         index.passage(passage_id)
+
+
+def test_settings_that_are_gone_are_noticed(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "kb", scope_key="tenant") as index:
+        index.scoped(tenant="acme").add([Document(id="a", text=TEXT)])
+    for gone in ("DELETE FROM settings WHERE name = 'model'", "DELETE FROM settings"):
+        with sqlite3.connect(tmp_path / "kb" / "wellhead.sqlite") as connection:
+            connection.execute(gone)
+        connection.close()
+        with pytest.raises(CorruptStore, match="settings of the index are gone"):
+            Index.open(tmp_path / "kb")
+
+
+def test_the_languages_are_a_set(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "kb", languages=["en", "de", "en"]) as index:
+        index.add([Document(id="a", text=TEXT)])
+    with Index.open(tmp_path / "kb", languages=("de", "en")) as index:
+        assert index.add([Document(id="a", text=TEXT)]).unchanged == 1
+    for wrong in ("en", 5):
+        with pytest.raises(ConfigError, match="languages takes a list"):
+            Index.open(":memory:", languages=wrong)  # type: ignore[arg-type]
+
+
+def test_a_partial_of_functions_has_the_same_name_in_every_process() -> None:
+    cut = functools.partial(fixed, size=100, token_starts=word_starts)
+    index = Index.open(":memory:", chunker=cut)
+    assert " at 0x" not in index.stats().fingerprint["chunker"]
+    with pytest.raises(ConfigError, match="no name of its own"):
+        Index.open(":memory:", chunker=functools.partial(fixed, token_starts=object()))  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    index = Index.open(":memory:")
+    index.add([Document(id="a", text=TEXT, metadata={"year": np.int64(2024)})])
+    hits = index.search("refund policy", k=np.int64(3), filters={"year": np.int64(2024)})  # type: ignore[arg-type]
+    assert [hit.passage.document_id for hit in hits] == ["a"]
+    assert index.search("refund policy", language="EN").outcome == "hits"
+
+
+def test_half_a_surrogate_pair_is_no_scope() -> None:
+    index = Index.open(":memory:", scope_key="tenant")
+    with pytest.raises(ScopeError):
+        index.scoped(tenant="\ud800")

@@ -334,11 +334,35 @@ def test_two_folders_with_the_same_names_need_a_prefix(index: Index, docs: Path,
 
 def test_a_folder_does_not_touch_what_a_program_added(index: Index, docs: Path) -> None:
     index.add([Document(id="faq-7", text="Asked often."), Document(id="guide.md", text="Mine.")])
+    write(docs, "kept.md", "This one stays.")
     report = index.sync(docs)
     assert [one.id for one in report.refused] == ["guide.md"]
     shutil.rmtree(docs / "team")
     assert index.sync(docs).removed == 2
-    assert ids(index) == ["faq-7", "guide.md"]
+    assert ids(index) == ["faq-7", "guide.md", "kept.md"]
+
+
+def test_a_refused_file_is_no_sign_that_the_folder_is_there(index: Index, docs: Path) -> None:
+    (docs / "scan.pdf").write_bytes(b"%PDF-1.7 nothing to read")
+    index.sync(docs)
+    before = ids(index)
+    with pytest.raises(UsageError, match="none was removed"):
+        index.sync(docs, include=["*.pdf"])
+    with pytest.raises(UsageError, match="none was removed"):
+        index.sync(docs, include=["*.mdd"])
+    assert ids(index) == before
+
+
+def test_an_index_opened_by_a_relative_path_stays_itself_when_the_program_moves(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Index.open("kb") as index:
+        first = index.sync(docs)
+        monkeypatch.chdir("/")
+        again = index.sync(docs)
+    assert again.unchanged == first.added > 0
+    assert not again.refused
 
 
 @pytest.mark.parametrize("text", ["The rota is by week.", "Edited by a program."])
@@ -508,3 +532,31 @@ def test_front_matter_that_does_not_parse_is_said(tmp_path: Path) -> None:
     assert [note.id for note in report.notes] == ["bad.md"]
     assert "line" in report.notes[0].reason
     assert "note bad.md: front matter not read" in str(report)
+
+
+@pytest.mark.promise("B42")
+def test_paragraphs_are_walked_cut_collapsed_and_embedded_once(tmp_path: Path) -> None:
+    shared = "A paragraph that stands word for word in two files."
+    for name in ("one", "two"):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{name}.md").write_text(f"# Head\n\n{shared}\n\nOnly in {name}, and long enough.\n")
+    index = Index.open(":memory:", chunker="paragraph")
+    first = index.sync(tmp_path / "docs")
+    assert (first.passages, first.embedded) == (4, 3)
+    assert index.stats().vectors == 3
+    (hit,) = [hit for hit in index.search(shared, cut="off") if hit.text.strip() == shared]
+    places = [hit.citation, *(source.citation for source in hit.also_in)]
+    assert sorted(places) == ["one.md § Head", "two.md § Head"]
+    again = index.sync(tmp_path / "docs")
+    assert (again.unchanged, again.passages, again.embedded) == (2, 0, 0)
+
+
+@pytest.mark.promise("B47")
+def test_a_folder_is_left_out_by_its_name(tmp_path: Path) -> None:
+    for name in ("raw", "area"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(f"A page of the {name} folder.")
+    index = Index.open(":memory:")
+    report = index.sync(tmp_path, exclude=["raw/"])
+    assert ids(index) == ["area/page.md"]
+    assert report.skipped == {"excluded": 1}

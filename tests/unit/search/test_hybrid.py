@@ -401,3 +401,19 @@ def test_a_budget_that_leaves_out_all_that_answers_is_no_match() -> None:
     assert hits.outcome == "no_match"
     assert "max_tokens=6" in hits.why_empty
     assert index.search("how do I roll back a release?", max_tokens=500)[0].text == long.strip()
+
+
+@pytest.mark.promise("A21")
+@pytest.mark.promise("D10")
+def test_a_threshold_is_applied_before_the_cut_to_k() -> None:
+    words = [f"zebra zebra stripes number{number}" for number in range(12)]
+    index = open_with(*words, "Horses graze in the meadow all day.", embedder="static")
+    query = "zebra stripes: do horses graze in meadows?"
+    best = index.search(query, mode="dense", k=1, cut="off")[0]
+    ranked = index.search(query, k=20, cut="off", weight=1.0)
+    place = next(hit.rank for hit in ranked if hit.id == best.id)
+    assert place > 1, "the passage nearest by cosine must not be the first by the blended score"
+    cut = best.signals.cosine
+    assert cut is not None
+    hits = index.search(query, k=1, weight=1.0, threshold={"cosine": cut})
+    assert [hit.id for hit in hits] == [best.id]

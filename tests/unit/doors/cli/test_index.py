@@ -155,3 +155,10 @@ def test_an_ingest_that_stopped_tells_what_was_done_and_why_it_stopped(
 
 def _raise(error: Exception) -> SyncReport:
     raise error
+
+
+def test_a_vector_that_could_not_be_made_is_a_partial_ingest(run: Any, fake: Any, docs: Any) -> None:
+    fake.report = SyncReport(read=1, added=1, failed=(Refusal(id="a.md#2", reason="a vector of zeros"),))
+    ended = run("index", "docs")
+    assert ended.exit_code == 8
+    assert "not indexed a.md#2: a vector of zeros" in ended.stdout

@@ -74,7 +74,8 @@ class Database:
         self.where = self.place.where
         self._timeout_s = timeout_s
         self.read_only = read_only or not self.place.writable()
-        self._unlocked = self.read_only and not self.place.folder_writable()
+        # Whoever may not write the file must leave no log beside it: it would lock the owner out.
+        self._unlocked = self.read_only and not self.place.writable()
         self._read_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._connections: dict[str, sqlite3.Connection] = {}
@@ -171,7 +172,9 @@ class Database:
         self._write_lock.release()
 
     def _prepare(self) -> None:
-        if not self.place.path.exists():
+        with _os_errors(self.where):
+            there = self.place.path.exists()
+        if not there:
             self._refuse_missing()
             self._create()
         connection = self._connection("reader" if self.read_only else "writer")

@@ -22,8 +22,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.where = str(folder)
-        self.folder = folder
-        self.path = folder.absolute() / FILE_NAME
+        self.folder = folder.absolute()
+        self.path = self.folder / FILE_NAME
         self.log = self.path.with_name(FILE_NAME + _LOG)
         self._opened: tuple[int, int] | None = None
 
