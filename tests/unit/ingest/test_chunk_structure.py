@@ -217,3 +217,13 @@ def test_definitions_of_many_languages_are_known(line: str, name: str) -> None:
 @pytest.mark.parametrize("line", ["class methods are fine", "function of the wheel", "x = class_(1)", "import fn"])
 def test_a_sentence_about_a_class_is_no_definition(line: str) -> None:
     assert headings(line, "text/x-any") == [()]
+
+
+def test_a_passage_of_several_definitions_is_named_after_what_encloses_them_all() -> None:
+    methods = "\n".join(f"    def step{number}(self):\n        return {number}\n" for number in range(3))
+    ((heading, _),) = cut(f"class Ladder:\n{methods}", "text/x-python", size=400)
+    assert heading == ("class Ladder",)
+    ((heading, _),) = cut("def one():\n    return 1\n\n\ndef two():\n    return 2\n", "text/x-python", size=400)
+    assert heading == ()
+    ((heading, _),) = cut("def one():\n    return 1\n\n\nONE = one()\n", "text/x-python", size=400)
+    assert heading == ("def one",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from wellhead.ingest.chunk.blocks import Block, Section, lines_of
 from wellhead.ingest.chunk.code import code_sections
@@ -79,9 +79,24 @@ def _gathered(found: list[Section]) -> list[Section]:
 
 
 def _slice(text: str, section: Section, piece: Piece) -> Slice:
-    heading = section.path
-    if section.paths:
-        place = bisect_right(section.paths, piece.start, key=lambda pair: pair[0])
-        heading = section.paths[place - 1][1] if place else ()
+    heading = _enclosing(section, piece) if section.paths else section.path
     context = text[slice(*piece.lead)] if piece.lead else ""
     return Slice(start=piece.start, end=piece.end, heading=heading, context=context)
+
+
+def _enclosing(section: Section, piece: Piece) -> tuple[str, ...]:
+    """What encloses all of a piece of code: one that holds several definitions is named after none of them."""
+    place = bisect_right(section.paths, piece.start, key=lambda pair: pair[0])
+    common = section.paths[place - 1][1] if place else ()
+    for start, path in section.paths[place:]:
+        if start >= piece.end:
+            break
+        if path and not _encloses(common, path):
+            common = tuple(
+                one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(common, path, strict=False))
+            )
+    return common
+
+
+def _encloses(outer: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    return path[: len(outer)] == outer

@@ -64,11 +64,23 @@ def read_listing(connection: sqlite3.Connection, scope: str, where: str) -> list
 
 
 def read_document(connection: sqlite3.Connection, scope: str, document_id: str, where: str) -> Document | None:
-    """One document, or None."""
+    """One document, or None.
+
+    A damaged index of SQLite finds nothing where there is something, so a miss is looked up once more without it.
+    """
     sql = """SELECT d.*, t.checksum, t.text FROM documents d LEFT JOIN texts t USING (doc)
              WHERE scope = ? AND id = ?"""
     row = connection.execute(sql, (scope, document_id)).fetchone()
     if row is None:
+        sql = "SELECT 1 FROM documents NOT INDEXED WHERE scope = ? AND id = ?"
+        if connection.execute(sql, (scope, document_id)).fetchone() is not None:
+            damaged(
+                "documents",
+                f"the entry of document {document_id!r}",
+                where,
+                "it is gone from SQLite's index",
+                document_id,
+            )
         return None
     document = _document(row, where)
     if document.id != document_id:
