@@ -7,7 +7,7 @@ embedded. A run that is stopped, for whatever reason, keeps its finished batches
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = ["Incoming", "Progress", "in_words", "load"]
 _BATCH_DOCUMENTS = 64
 _BATCH_CHARACTERS = 400_000
 
+_Part = TypeVar("_Part")
 Progress: TypeAlias = Callable[[int, int, str], None]
 
 
@@ -185,13 +186,13 @@ class _Run:
         while True:
             # Asked again after embedding, which may take long: what was stored may have lost its last document.
             known = self._store.known_vectors(list(texts)) | self._counted | vectors.keys() | failed.keys()
-            whole, unfit = self._fitting({key: text for key, text in texts.items() if key not in known})
+            whole, unfit = self._asked(fitting, {key: text for key, text in texts.items() if key not in known})
             if not whole:
                 return vectors, failed | unfit
             if self.report.dry_run:
                 self._counted |= whole.keys()
                 return dict.fromkeys(whole, np.zeros(0, dtype=np.float32)), unfit
-            made, spoiled = self._embed(whole)
+            made, spoiled = self._asked(embed, whole)
             vectors |= made
             failed |= unfit | spoiled
 
@@ -211,15 +212,12 @@ class _Run:
             passages=kept,
         )
 
-    def _fitting(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, str], dict[bytes, str]]:
+    def _asked(
+        self, ask: Callable[[Mapping[bytes, str], Recipe], tuple[_Part, dict[bytes, str]]], texts: Mapping[bytes, str]
+    ) -> tuple[_Part, dict[bytes, str]]:
+        """What the embedder says of texts: what is fit or made, and why the others are not."""
         try:
-            return fitting(texts, self._recipe)
-        except Exception as error:  # as below
-            raise self._stopped(error) from error
-
-    def _embed(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-        try:
-            return embed(texts, self._recipe)
+            return ask(texts, self._recipe)
         except Exception as error:  # an embedder is anyone's code; the cause stays chained
             raise self._stopped(error) from error
 
