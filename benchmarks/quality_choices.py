@@ -18,9 +18,13 @@ from unittest import mock
 import numpy as np
 
 from wellhead import analyze, wiring
+from wellhead.backends.embedders import static
 from wellhead.backends.embedders.static import StaticEmbedder
+from wellhead.backends.stores.arrays import ArrayView
+from wellhead.backends.stores.postings import ArrayField
 from wellhead.bench.collection import Collection, read_collection
 from wellhead.bench.evaluate import evaluate
+from wellhead.records import Passage
 from wellhead.search import bm25, fuse
 
 Choice = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -31,8 +35,9 @@ def plain_mean() -> contextlib.AbstractContextManager[Any]:
 
     def embed(self: StaticEmbedder, texts: Sequence[str]) -> Any:
         found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        means = np.array([self._table[one.ids].mean(axis=0) for one in found], dtype=np.float32)
-        return means / np.linalg.norm(means, axis=1, keepdims=True)
+        sums = np.array([self._table[one.ids].sum(axis=0) for one in found], dtype=np.float32)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        return sums / np.where(lengths == 0.0, 1.0, lengths)
 
     return mock.patch.object(StaticEmbedder, "_embed", embed)
 
@@ -51,6 +56,35 @@ def without_single_characters() -> contextlib.AbstractContextManager[Any]:
     return parts_of(lambda parts: [*parts[:1], *(part for part in parts[1:] if len(part) > 1)])
 
 
+def context_in_one_text() -> contextlib.AbstractContextManager[Any]:
+    """The context before the text, in one sum of tokens."""
+
+    def embed(self: StaticEmbedder, contexts: Sequence[str], texts: Sequence[str]) -> Any:
+        joined = (f"{context}\n{text}" if context else text for context, text in zip(contexts, texts, strict=True))
+        return self.embed_documents(list(joined))
+
+    return mock.patch.object(StaticEmbedder, "embed_passages", embed)
+
+
+def context_counts_once() -> contextlib.AbstractContextManager[Any]:
+    return mock.patch.object(Passage, "analyzed_text", Passage.embedded_text)
+
+
+@contextlib.contextmanager
+def rare_by_passage() -> Iterator[None]:
+    """A word is as rare as the passages that hold it are few."""
+
+    def frequency(self: ArrayField, term: str) -> int:
+        found = self.posting(term)
+        return 0 if found is None else len(found.rows)
+
+    with (
+        mock.patch.object(ArrayField, "frequency", frequency),
+        mock.patch.object(ArrayView, "document_count", property(len)),
+    ):
+        yield
+
+
 def constant(module: Any, name: str, value: float) -> Choice:
     return lambda: mock.patch.object(module, name, value)
 
@@ -58,6 +92,11 @@ def constant(module: Any, name: str, value: float) -> Choice:
 CHOICES: dict[str, Choice] = {
     "as it is": contextlib.nullcontext,
     "static: plain mean": plain_mean,
+    "static: context in one text": context_in_one_text,
+    "static: context weighs 0.15": constant(static, "CONTEXT_SHARE", 0.15),
+    "static: context weighs 0.35": constant(static, "CONTEXT_SHARE", 0.35),
+    "terms: context counts once": context_counts_once,
+    "terms: rare by passage": rare_by_passage,
     "blend: no yardstick": constant(fuse, "TRUSTED", 0.0),
     "blend: yardstick 0.4": constant(fuse, "TRUSTED", 0.4),
     "exact words weigh 0": constant(bm25, "WORD_WEIGHT", 0.0),
@@ -76,11 +115,11 @@ def main() -> None:
     if not collections:
         print("name one collection or more: make bench COLLECTIONS='one two ...'")
         return
-    print(f"{'choice':<24}" + "".join(f"{collection.name:>30}" for collection in collections))
-    print(" " * 24 + f"{'bm25  dense  blend  nothing':>30}" * len(collections))
+    print(f"{'choice':<30}" + "".join(f"{collection.name:>30}" for collection in collections))
+    print(" " * 30 + f"{'bm25  dense  blend  nothing':>30}" * len(collections))
     for name, choice in CHOICES.items():
         with choice():
-            print(f"{name:<24}" + "".join(f"{figures(collection):>30}" for collection in collections), flush=True)
+            print(f"{name:<30}" + "".join(f"{figures(collection):>30}" for collection in collections), flush=True)
 
 
 def figures(collection: Collection) -> str:

@@ -4,11 +4,11 @@
 
 Each collection is indexed with the default settings, whole and as seeded samples of its documents (the best of many
 passages is higher than the best of few). Its own queries with an answer in the sample are answerable; those of the
-other collections are foreign: nothing in it answers them. The evidence is the best cosine and the best coverage of each
-query. A logistic regression over both, with the words of the query and ln(passages), in which every sample and both
-kinds of query weigh the same, gives the probability. The cuts are set so that the mean share of foreign queries that
-are answered with hits is `--false-hits`. Printed: what the cuts do on each sample, and the numbers for
-`wellhead/backends/embedders/profiles.py`.
+other collections are foreign: nothing in it answers them. The evidence is the best cosine, the best coverage and the
+largest share of the query's words that one passage holds. A logistic regression over cosine and share, with the words
+of the query and ln(passages), in which every sample and both kinds of query weigh the same, gives the probability. The
+cuts are set so that the mean share of foreign queries that are answered with hits is `--false-hits`. Printed: what the
+cuts do on each sample, and the numbers for `wellhead/backends/embedders/profiles.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEGS: tuple[Legs, ...] = ("hybrid", "dense", "lexical")
 
 
 class Evidence(NamedTuple):
-    """One row a query: best cosine, best coverage, its words, ln(passages); and whether a rare name matched."""
+    """One row a query: best cosine, coverage and held, its words, ln(passages); and whether a rare name matched."""
 
     signals: NDArray[np.float64]
     named: NDArray[np.bool_]
@@ -103,14 +103,15 @@ def ask(collection: Collection, all_of_them: Sequence[Collection], share: float,
 
 
 def evidence(index: Index, queries: Sequence[str], passages: int) -> Evidence:
-    signals: list[tuple[float, float, float, float]] = []
+    signals: list[tuple[float, float, float, float, float]] = []
     named: list[bool] = []
     for query in queries:
         found = index.search(query, k=1, cut="off").evidence
         words = len(analyze(query, "en").stems)
-        signals.append((found.get("cosine", 0.0), found.get("coverage", 0.0), words, math.log(max(passages, 5))))
+        best = (found.get("cosine", 0.0), found.get("coverage", 0.0), found.get("held", 0.0))
+        signals.append((*best, words, math.log(max(passages, 5))))
         named.append("rare" in found)
-    return Evidence(np.array(signals).reshape(-1, 4), np.array(named, dtype=np.bool_))
+    return Evidence(np.array(signals).reshape(-1, 5), np.array(named, dtype=np.bool_))
 
 
 def fit(asked: Sequence[Asked], false_hits: float) -> Cuts:
@@ -146,9 +147,9 @@ def logistic(asked: Sequence[Asked]) -> NDArray[np.float64]:
 
 
 def features(signals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the regression sees: 1, cosine, coverage * sqrt(words), ln(passages)."""
-    cosine, coverage, words, passages = signals.T
-    return np.column_stack([np.ones(len(signals)), cosine, coverage * np.sqrt(words), passages])
+    """What the regression sees: 1, cosine, held * sqrt(words), ln(passages)."""
+    cosine, _, held, words, passages = signals.T
+    return np.column_stack([np.ones(len(signals)), cosine, held * np.sqrt(words), passages])
 
 
 def likelihood(weights: NDArray[np.float64], signals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -209,7 +210,7 @@ def outcome(one: Asked, cuts: Cuts) -> dict[str, float]:
 
 def answered(row: NDArray[np.float64], named: bool, cuts: Cuts, legs: Legs, passages: int) -> bool:
     found = {"cosine": float(row[0]), "coverage": float(row[1])}
-    likely = probability(cuts, found["cosine"], found["coverage"], int(row[2]), passages)
+    likely = probability(cuts, found["cosine"], float(row[2]), int(row[3]), passages)
     if likely is not None:
         found["probability"] = likely
     rare = "a name" if named and legs != "dense" else None

@@ -8,29 +8,40 @@ from __future__ import annotations
 import datetime
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 
-def bm25_scores(docs_terms: Sequence[Mapping[str, int]], query: Mapping[str, int], k1: float, b: float) -> list[float]:
-    """BM25 of every document: term counts of the documents in, counts of the query's terms beside.
+def bm25_scores(
+    passages: Sequence[Mapping[str, int]],
+    documents: Sequence[Hashable],
+    query: Mapping[str, int],
+    k1: float,
+    b: float,
+) -> list[float]:
+    """BM25 of every passage: term counts of the passages in, whose document each is, counts of the query's terms.
 
-    idf = ln(1 + (N - df + 0.5) / (df + 0.5)); a term gives idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len / avg)),
-    as often as the query holds it.
+    A term gives idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len / avg)), as often as the query holds it; lengths are
+    those of passages.
     """
-    lengths = [sum(terms.values()) for terms in docs_terms]
+    lengths = [sum(terms.values()) for terms in passages]
     average = sum(lengths) / len(lengths) if lengths else 0.0
     scores = []
-    for terms, length in zip(docs_terms, lengths, strict=True):
+    for terms, length in zip(passages, lengths, strict=True):
         score = 0.0
         for term, times in query.items():
             tf = terms.get(term, 0)
             if tf:
-                df = sum(1 for other in docs_terms if other.get(term, 0))
-                idf = math.log(1 + (len(docs_terms) - df + 0.5) / (df + 0.5))
-                score += times * idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average))
+                weight = times * idf(passages, documents, term)
+                score += weight * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average))
         scores.append(score)
     return scores
+
+
+def idf(passages: Sequence[Mapping[str, int]], documents: Sequence[Hashable], term: str) -> float:
+    """ln(1 + (N - df + 0.5) / (df + 0.5)): there are N documents, and df of them have a passage that holds the term."""
+    df = len({document for terms, document in zip(passages, documents, strict=True) if terms.get(term, 0)})
+    return math.log(1 + (len(set(documents)) - df + 0.5) / (df + 0.5))
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:

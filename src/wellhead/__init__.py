@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from wellhead.events import Event, EventLog
     from wellhead.index import Index
     from wellhead.records import (
+        BackupReport,
+        CompactReport,
         Document,
         Explanation,
         Hit,
         Hits,
         IndexStats,
         Passage,
+        RepairReport,
         Signals,
+        Storage,
         SyncReport,
         Threshold,
         VerifyReport,
@@ -51,7 +55,10 @@ _HOMES = {
     ),
     "wellhead.events": "Event EventLog",
     "wellhead.index": "Index",
-    "wellhead.records": ("Document Explanation Hit Hits IndexStats Passage Signals SyncReport Threshold VerifyReport"),
+    "wellhead.records": (
+        "BackupReport CompactReport Document Explanation Hit Hits IndexStats Passage RepairReport Signals Storage "
+        "SyncReport Threshold VerifyReport"
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -76,13 +83,17 @@ __all__ = [  # noqa: RUF022 (by home, as above)
     "Event",
     "EventLog",
     "Index",
+    "BackupReport",
+    "CompactReport",
     "Document",
     "Explanation",
     "Hit",
     "Hits",
     "IndexStats",
     "Passage",
+    "RepairReport",
     "Signals",
+    "Storage",
     "SyncReport",
     "Threshold",
     "VerifyReport",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,8 +31,8 @@ __all__ = [
     "stems_of",
 ]
 
-# Part of every index's fingerprint: raise it whenever a text could yield other terms than before.
-ANALYZER = "wellhead-1"
+# Part of every index's fingerprint: raise it whenever a passage could yield other terms than before.
+ANALYZER = "wellhead-2"
 
 _ENGLISH = """
 a an and are as at be been but by can did do does for from had has have how i if in into is it its may me my no not of
@@ -95,8 +96,8 @@ _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}\u200c\u200d]--[{_UNSPACED}]]"
 # A run of a script that puts no spaces between words, or a word with what may join its parts. `.NET`, `C++`, `C#`,
 # `F#` and `g++` keep their marks, `C++17` too; a sign at the end of an ordinary word (`work?`) is dropped.
 _TOKEN = regex.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<word>(?<![\p{{L}}\p{{N}}.])\.(?=\p{{Lu}}){_LETTER}+"
+    rf"[{_UNSPACED}]+"
+    rf"|(?:(?<![\p{{L}}\p{{N}}.])\.(?=\p{{Lu}}){_LETTER}+"
     rf"|\b[A-Za-z]{{1,2}}(?:\+\+|\#)\d*(?![\p{{L}}\p{{N}}+\#])"
     rf"|{_LETTER}+(?:[._\-'’]+{_LETTER}+)*)",
     regex.VERSION1,
@@ -134,12 +135,12 @@ def analyze(text: str, language: str | None) -> Terms:
     expand = _expander(language or "")
     stems: dict[str, int] = {}
     words: dict[str, int] = {}
-    for token in _tokens(text):
+    for token, count in Counter(_tokens(text)).items():
         forms = expand(token)
         for term in forms.stems:
-            stems[term] = stems.get(term, 0) + 1
+            stems[term] = stems.get(term, 0) + count
         for term in forms.words:
-            words[term] = words.get(term, 0) + 1
+            words[term] = words.get(term, 0) + count
     return Terms(stems=stems, words=words)
 
 
@@ -186,10 +187,11 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character) == "Mn" and "\u0300" <= character <= "\u036f"
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _tokens(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return (match.group() for match in _TOKEN.finditer(text))
+    tokens: list[str] = _TOKEN.findall(text)
+    return tokens
 
 
 class _Expander(threading.local):

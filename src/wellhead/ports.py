@@ -1,14 +1,16 @@
 """The five ports, and what a store shows of its rows. All structural: no base class to import.
 
-Shapes: n rows of a scope, m distinct vectors, d dimensions. Vectors are float32 and of unit length.
+Shapes: n rows, d dimensions. Vectors are float32 and of unit length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from wellhead.records import (
+    BackupReport,
+    CompactReport,
     Document,
     DocumentRow,
     Finding,
@@ -16,6 +18,9 @@ from wellhead.records import (
     Metadata,
     MetadataValue,
     Passage,
+    RepairReport,
+    Storage,
+    SyncReport,
 )
 
 if TYPE_CHECKING:
@@ -27,22 +32,26 @@ if TYPE_CHECKING:
     FloatArray: TypeAlias = NDArray[np.float32]
     DoubleArray: TypeAlias = NDArray[np.float64]
     IntArray: TypeAlias = NDArray[np.int32]
+    CodeArray: TypeAlias = NDArray[np.int8]
     RowArray: TypeAlias = NDArray[np.intp]
     BoolArray: TypeAlias = NDArray[np.bool_]
 
 __all__ = [
     "Column",
+    "Contextual",
     "DocumentState",
     "DocumentSummary",
     "Embedder",
     "Field",
     "Generator",
+    "Kept",
     "Posting",
+    "Refill",
     "Reranker",
     "Retriever",
     "Store",
     "Tokenized",
-    "Vectors",
+    "VectorPart",
     "View",
 ]
 
@@ -64,6 +73,15 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> FloatArray:
         """The vector of a query: float32[dims]."""
+        ...
+
+
+@runtime_checkable
+class Contextual(Protocol):
+    """An embedder that weighs a text against its context by itself; the others are given both in one text."""
+
+    def embed_passages(self, contexts: Sequence[str], texts: Sequence[str]) -> FloatArray:
+        """Vectors of texts to be stored, each in its context ("" for none): float32[len(texts), dims], in order."""
         ...
 
 
@@ -111,20 +129,24 @@ class Posting(NamedTuple):
 
 
 class Field(Protocol):
-    """One analysed field (stems or exact words) over the n rows of a view."""
+    """One analysed field (stems or exact words) over the rows of a view. Only live rows count."""
 
     @property
     def lengths(self) -> IntArray:
-        """Terms in each row: int32[n]."""
+        """Terms in each row: int32[space]."""
         ...
 
     @property
     def total(self) -> int:
-        """The sum of `lengths`."""
+        """The sum of the lengths of all live rows."""
         ...
 
     def posting(self, term: str) -> Posting | None:
-        """The rows of a term, or None when no row of the scope holds it."""
+        """The live rows of a term, or None when no row of the scope holds it."""
+        ...
+
+    def frequency(self, term: str) -> int:
+        """How many documents hold the term in a live row."""
         ...
 
     def folded(self, term: str) -> Sequence[str]:
@@ -133,21 +155,32 @@ class Field(Protocol):
 
 
 class Column(NamedTuple):
-    """One metadata key over the rows: `values[codes[row]]`; code -1 where the row lacks the key."""
+    """One metadata key over the rows: `values[codes[row]]`; code -1 where the row lacks the key, or is not live."""
 
     codes: IntArray
     values: Sequence[MetadataValue]
 
 
-class Vectors(NamedTuple):
-    """`matrix` float32[m, d] of distinct unit vectors; `of` int32[n]: each row's vector, -1 for none."""
+class VectorPart(NamedTuple):
+    """The vectors of the n rows from `first` on.
 
-    matrix: FloatArray
-    of: IntArray
+    Args:
+        floats: float32[n, d] of unit length; all zeros for a row without a vector.
+        scales: float32[n]: `codes * scales` is about `floats`; 0.0 for a row without a vector.
+        codes: int8[n, d], or None where only the floats are kept.
+    """
+
+    first: int
+    floats: FloatArray
+    scales: FloatArray
+    codes: CodeArray | None
 
 
 class View(Protocol):
-    """The live rows of one scope at one moment. Rows are ordered by passage id, so a tie by row is a tie by id."""
+    """The live rows of one scope at one moment. Rows are numbered from 0 to `space` - 1; some may be dead.
+
+    Rows stand in no order that means anything: ties are settled by passage id (`by_id`).
+    """
 
     @property
     def version(self) -> int:
@@ -155,19 +188,37 @@ class View(Protocol):
         ...
 
     @property
+    def space(self) -> int:
+        """How many numbers of rows there are."""
+        ...
+
+    @property
+    def live(self) -> BoolArray | None:
+        """bool[space]: which rows are there; None for all of them."""
+        ...
+
+    @property
     def stems(self) -> Field: ...
     @property
     def words(self) -> Field: ...
     @property
-    def vectors(self) -> Vectors: ...
-    @property
-    def documents(self) -> IntArray:
-        """int32[n]: equal numbers for rows of one document."""
+    def dims(self) -> int:
+        """Of the vectors; 0 where no row has one."""
         ...
 
     @property
-    def contents(self) -> IntArray:
-        """int32[n]: equal numbers for rows of equal text."""
+    def vectors(self) -> Sequence[VectorPart]:
+        """The vectors, in the order of their rows; those of dead rows too."""
+        ...
+
+    @property
+    def with_vectors(self) -> int:
+        """How many live rows have a vector."""
+        ...
+
+    @property
+    def document_count(self) -> int:
+        """How many documents have a live row."""
         ...
 
     @property
@@ -175,13 +226,36 @@ class View(Protocol):
         """Passages by language; "" counts those without one."""
         ...
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """How many live rows there are."""
+        ...
+
     def language(self, row: int) -> str:
         """The language of a row, "" for none."""
         ...
 
+    def documents(self, rows: RowArray) -> Sequence[int]:
+        """Equal numbers for rows of one document."""
+        ...
+
+    def count_documents(self, rows: IntArray) -> int:
+        """How many documents these live rows, ascending, belong to."""
+        ...
+
+    def contents(self, rows: RowArray) -> Sequence[bytes]:
+        """Equal bytes for rows of equal text."""
+        ...
+
+    def same_texts(self, rows: RowArray) -> Sequence[Sequence[int]]:
+        """For each of these rows the live rows of its text, itself included, ascending by passage id."""
+        ...
+
+    def by_id(self, rows: RowArray) -> IntArray:
+        """The place of each of these rows among them, in the order of their passage ids."""
+        ...
+
     def column(self, key: str) -> Column | None:
-        """The metadata under `key`, or None when no row has it."""
+        """The metadata under `key`, or None when no live row has it."""
         ...
 
     def keys(self) -> Sequence[str]:
@@ -193,7 +267,7 @@ class View(Protocol):
         ...
 
     def starting(self, prefix: str) -> Sequence[int]:
-        """The rows whose passage id begins with `prefix`."""
+        """The rows whose passage id begins with `prefix`, ascending by id."""
         ...
 
     def rows_of(self, document_id: str) -> Sequence[int]:
@@ -205,16 +279,18 @@ class View(Protocol):
 
         Raises:
             CorruptStore: stored bytes are not those that were written.
+            StaleView: one of them was deleted since the view was taken.
         """
         ...
 
 
 class DocumentState(NamedTuple):
-    """What a store remembers of a document, to tell whether it must be written again."""
+    """What a store remembers of a document, to tell whether it must be written again (see `DocumentRow`)."""
 
     digest: bytes
     origin: str
     incomplete: bool
+    source: bytes = b""
 
 
 class DocumentSummary(NamedTuple):
@@ -234,6 +310,18 @@ class DocumentSummary(NamedTuple):
     passages: int = 0
     incomplete: bool = False
     damaged: bool = False
+
+
+class Kept(NamedTuple):
+    """A document that a damaged store still holds whole: as it was put, in its scope, from its origin."""
+
+    document: Document
+    scope: str
+    origin: str
+
+
+# Gives a new, empty store what a damaged one still holds: its settings, as far as they are sound, and its documents.
+Refill: TypeAlias = Callable[[Mapping[str, str], Iterable[Kept], "Store"], SyncReport]
 
 
 class Store(Protocol):
@@ -290,6 +378,13 @@ class Store(Protocol):
         """
         ...
 
+    def set_sources(self, scope: str, states: Mapping[str, DocumentState]) -> None:
+        """Remember the `source` of those documents whose digest and origin still are those of their state.
+
+        Nothing that a view shows changes, so the version stays as it is.
+        """
+        ...
+
     def summaries(self, scope: str) -> Sequence[DocumentSummary]:
         """Every document of the scope without its text, by id; a damaged one raises no error."""
         ...
@@ -312,6 +407,26 @@ class Store(Protocol):
 
     def verify(self) -> tuple[int, int, int, list[Finding]]:
         """Check every checksum and reference: documents, passages, vectors checked, and what is wrong."""
+        ...
+
+    def repair(self, refill: Refill) -> RepairReport:
+        """Make anew what `verify` finds wrong, as far as that can be; a store that nothing can damage does nothing."""
+        ...
+
+    def compact(self) -> CompactReport:
+        """Take what was deleted from the disk for good; a store that keeps nothing of it does nothing."""
+        ...
+
+    def backup(self, dest: Path) -> BackupReport:
+        """Copy the store, as it is at one moment, into a new folder.
+
+        Raises:
+            UsageError: the folder is there and not empty, or the store lies in no folder.
+        """
+        ...
+
+    def storage(self) -> Storage:
+        """How all of it lies on the disk."""
         ...
 
     def close(self) -> None: ...

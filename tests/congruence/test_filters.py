@@ -53,6 +53,6 @@ def test_filters_agree_with_the_naive_ones_by_row_and_by_column(
     store = MemoryStore()
     put(store, [Document(id=f"d{number}", text="one", metadata=row) for number, row in enumerate(rows)])
     view = store.view("")
-    selected = select(condition, view.column, len(view))
+    selected = select(condition, view)
     by_document = [True if selected is None else bool(selected[view.rows_of(f"d{n}")[0]]) for n in range(len(rows))]
     assert by_document == expected

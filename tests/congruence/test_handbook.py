@@ -23,6 +23,6 @@ def test_the_handbook_is_answered_or_refused() -> None:
         }
     run = {name: found[name] for name in collection.qrels}
     values = measure_run(collection.qrels, run, ["R@5", "Success@5"]).values
-    assert values["R@5"] >= 0.88
+    assert values["R@5"] >= 0.9
     assert values["Success@5"] >= 0.9
     assert sum(bool(found[name]) for name in collection.unanswerable) <= 2

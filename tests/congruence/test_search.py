@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,13 +39,14 @@ class BruteForce:
 
     def __init__(self, index: Index, query: str, wanted: Mapping[str, Any] | None) -> None:
         passages = [passage for document in index.documents() for passage in index.passages(document.id)]
-        terms = [analyze(passage.embedded_text, "en") for passage in passages]
+        terms = [analyze(passage.analyzed_text, "en") for passage in passages]
+        documents = [passage.document_id for passage in passages]
         asked = analyze(query, "en")
-        stems = oracle.bm25_scores([one.stems for one in terms], asked.stems, bm25.K1, bm25.B)
-        exact = oracle.bm25_scores([one.words for one in terms], asked.words, bm25.K1, bm25.B)
+        stems = oracle.bm25_scores([one.stems for one in terms], documents, asked.stems, bm25.K1, bm25.B)
+        exact = oracle.bm25_scores([one.words for one in terms], documents, asked.words, bm25.K1, bm25.B)
         self.bm25 = {p.id: s + bm25.WORD_WEIGHT * e for p, s, e in zip(passages, stems, exact, strict=True)}
-        self.most = most([one.stems for one in terms], asked.stems)
-        self.most += bm25.WORD_WEIGHT * most([one.words for one in terms], asked.words)
+        self.most = most([one.stems for one in terms], documents, asked.stems)
+        self.most += bm25.WORD_WEIGHT * most([one.words for one in terms], documents, asked.words)
         vector = HashEmbedder().embed_query(query).tolist()
         self.cosine = {
             p.id: oracle.cosine(HashEmbedder().embed_query(p.embedded_text).tolist(), vector) for p in passages
@@ -71,13 +71,9 @@ class BruteForce:
         return {name: weight * one[name] + (1 - weight) * other[name] for name in ids}
 
 
-def most(passages: list[Mapping[str, int]], asked: Mapping[str, int]) -> float:
+def most(passages: list[Mapping[str, int]], documents: list[str], asked: Mapping[str, int]) -> float:
     """What a passage would score that held each word of the query endlessly often."""
-    total = 0.0
-    for word, count in asked.items():
-        frequency = sum(word in passage for passage in passages)
-        total += count * math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5)) * (bm25.K1 + 1)
-    return total
+    return sum(count * oracle.idf(passages, documents, word) * (bm25.K1 + 1) for word, count in asked.items())
 
 
 def place(ids: list[str], signal: Mapping[str, float]) -> dict[str, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wellhead.backends.embedders.static import StaticEmbedder
-from wellhead.ports import Embedder
+from wellhead.ports import Contextual, Embedder
 from wellhead.testing.fakes import HashEmbedder
 from wellhead.wiring import EMBEDDERS, model_name
 
@@ -56,6 +56,16 @@ def test_vectors_are_finite_and_of_unit_length(embedder: Embedder) -> None:
 def test_a_query_is_one_vector_of_the_same_dimensions(embedder: Embedder) -> None:
     vector = embedder.embed_query("a query")
     assert (vector.shape, vector.dtype) == ((embedder.dims,), np.float32)
+
+
+def test_a_contextual_one_gives_a_unit_vector_for_every_passage(embedder: Embedder) -> None:
+    if not isinstance(embedder, Contextual):
+        pytest.skip(f"{embedder.name} is given the context before the text")
+    made = embedder.embed_passages(["", "Keys", "Logs", ""], TEXTS)
+    assert (made.shape, made.dtype) == ((4, embedder.dims), np.float32)
+    assert np.linalg.norm(made, axis=1) == pytest.approx([1.0] * 4, abs=1e-5)
+    assert np.array_equal(made[0], made[3])
+    assert embedder.embed_passages([], []).shape == (0, embedder.dims)
 
 
 @pytest.mark.parametrize("name", MAKERS)

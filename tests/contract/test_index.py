@@ -66,7 +66,7 @@ def told(hits: Hits) -> object:
 
 def seen(index: Index) -> tuple[object, ...]:
     """Everything that an index shows, but the number of writes before and the space on disk."""
-    stats = msgspec.structs.replace(index.stats(), bytes=0, index_version=0)
+    stats = msgspec.structs.replace(index.stats(), bytes=0, index_version=0, storage=None)
     held = list(index.documents())
     answers = [
         told(index.search(query, mode=mode, cut="off", filters=filters))

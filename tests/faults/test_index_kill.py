@@ -25,7 +25,9 @@ CHILD = """
 import sys
 from pathlib import Path
 from wellhead import Document, Index
+from wellhead.backends.stores.embedded import keeper
 from wellhead.testing.fakes import HashEmbedder
+keeper.FLUSH_ROWS = 100  # segments come and go
 
 class Ledger(HashEmbedder):
     def embed_documents(self, texts):

@@ -59,12 +59,13 @@ def test_one_bad_vector_of_eight_leaves_one_passage_out_and_names_it(number: flo
 def test_no_two_lists_of_parts_make_one_key() -> None:
     """laravel/ai#839: joined keys ran together, or lacked the model, and served the wrong vector."""
     keys = {
-        vector_key(model, role, text)
+        vector_key(model, role, context, text)
         for model in ("m:256", "m:25", "m@1:256", "m@2:256")
         for role in ("document", "query")
+        for context in ("", "Jean", "Jean-")
         for text in ("Jean-Pierre", "Jean", "Pierre", "JeanPierre", "6Jean")
     }
-    assert len(keys) == 4 * 2 * 5
+    assert len(keys) == 4 * 2 * 3 * 5
     assert all(len(key) == 32 for key in keys)
 
 

@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import msgspec
 
-from wellhead.errors import ScopeError, WellheadError
+from wellhead.errors import ScopeError, StoreError, WellheadError
 from wellhead.events import Sink, emit
 from wellhead.index.house import House, OnDegrade, Scope, open_house, scope_value
-from wellhead.records import Document, Explanation, Hits, IndexStats, Passage, SyncReport, VerifyReport
+from wellhead.records import (
+    BackupReport,
+    CompactReport,
+    Document,
+    Explanation,
+    Hits,
+    IndexStats,
+    Passage,
+    RepairReport,
+    Storage,
+    SyncReport,
+    VerifyReport,
+)
 
 # What searches and what writes (numpy, parsers) is imported by the first call that needs it: see each method.
 if TYPE_CHECKING:
@@ -300,7 +312,7 @@ class Index:
         if self._scope is None or self._house.scope_key is not None:
             return view
         within = self._within
-        if within is None or within.version != view.version:
+        if within is None or within.whole is not view:
             within = self._within = asking.within(view, self._scope)
         return within
 
@@ -354,31 +366,123 @@ class Index:
         return asking.steady(self._view, lambda view: view.passages(view.rows_of(document_id)))
 
     def stats(self) -> IndexStats:
-        """What this scope holds."""
-        from wellhead.index import asking
-
+        """What this scope holds; without a scope, also how it lies on the disk."""
         view = self._view()
         store = self._house.store
         documents = self.summaries()
         areas = Counter(str(document.metadata.get("area", "")) for document in documents)
-        vectors, size = store.counts()
+        storage = store.storage()
         return IndexStats(
             documents=len(documents),
             passages=len(view),
-            with_vectors=asking.with_vectors(view),
+            with_vectors=view.with_vectors,
             incomplete=sum(document.incomplete for document in documents),
             languages=dict(view.languages),
             areas=dict(sorted(areas.items())),
-            vectors=vectors,
-            bytes=size,
+            vectors=store.counts()[0],
+            bytes=storage.bytes,
             fingerprint=store.settings(),
             index_version=view.version,
+            storage=None if self._scope is not None or store.folder is None else storage,
         )
 
+    # -- upkeep of the whole index, whatever the scope --------------------------------------------------------------
+
+    def storage(self) -> Storage:
+        """How the whole index lies on the disk: segments, dead rows, sizes. In memory all of it is 0."""
+        return self._house.store.storage()
+
     def verify(self) -> VerifyReport:
-        """Check every checksum and reference of the whole index."""
+        """Check the whole index: every checksum, count and reference, the segments row by row, sampled searches."""
+        from wellhead.index import upkeep
+
         documents, passages, vectors, findings = self._house.store.verify()
-        return VerifyReport(documents=documents, passages=passages, vectors=vectors, findings=tuple(findings))
+        try:
+            notes = upkeep.notes(self.storage())
+        except StoreError:  # what stands in the way is among the findings
+            notes = ()
+        return VerifyReport(
+            documents=documents, passages=passages, vectors=vectors, findings=tuple(findings), notes=notes
+        )
+
+    def repair(self, *, progress: Progress | None = None) -> RepairReport:
+        """Make anew what `verify` finds wrong, as far as that can be, and say what is lost.
+
+        Where only segments are wrong they are made from the tables. Where the tables are damaged, every document whose
+        row and text are whole is ingested again from its stored text, with the vectors that are still sound, into a new
+        file; the old one is kept beside it. Nobody else may have the index open then. What is lost comes back when its
+        folder is indexed again. An index that cannot be opened is repaired with `repair_at`.
+
+        Args:
+            progress: told (done, total, id) after each batch.
+
+        Raises:
+            ScopeError: the handle is bound to a scope.
+            WriterBusy: the tables have to be replaced, and somebody else has the index open.
+            CorruptStore: nothing can be saved. IngestStopped: vectors are lost, and the embedder failed.
+            StaleIndex: the index was made with another embedder, chunker or analyzer.
+            StoreError: open read-only, or the disk failed. The index is as it was, after each of these.
+        """
+        from wellhead.index import upkeep
+
+        upkeep.refuse_bound(self._scope, "repaired")
+        return upkeep.repair(self._house, progress)
+
+    @classmethod
+    def repair_at(
+        cls,
+        path: str | Path,
+        *,
+        scope_key: str | None = None,
+        embedder: str | Embedder | None = None,
+        chunker: str | Chunker | None = None,
+        languages: Sequence[str] | None = None,
+        date_keys: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> RepairReport:
+        """Repair the index in a folder, also one that cannot be opened any more (see `repair`).
+
+        Args:
+            path: the folder.
+            scope_key, embedder, chunker, languages, date_keys: as the index was made; needed where that is damaged too
+                (`scope_key=""` and `date_keys=[]` for none, `languages=[]` for all), and for objects of your own.
+
+        Raises:
+            ConfigError: what the index was made with is lost and not given, or given otherwise than it was.
+            WriterBusy, CorruptStore, IngestStopped, StaleIndex, StoreError: as `repair`.
+        """
+        from wellhead.index import upkeep
+
+        given = upkeep.Given(
+            scope_key=scope_key, embedder=embedder, chunker=chunker, languages=languages, date_keys=date_keys
+        )
+        return upkeep.repair_at(path, given, progress)
+
+    def compact(self) -> CompactReport:
+        """Take what was deleted from the disk for good: texts, vectors, words, names.
+
+        Readers go on meanwhile, writers wait; the tables need their own size again for a moment, twice.
+
+        Raises:
+            WriterBusy: somebody reads an older state for longer than the timeout, or others write without a pause.
+            StorageFull, StoreError: nothing is lost; run it again.
+        """
+        return self._house.store.compact()
+
+    def backup(self, dest: str | Path) -> BackupReport:
+        """Copy the index, as it is at one moment, into a new folder, while others go on reading and writing.
+
+        The folder is an index like any other: to restore it, copy it (all of it, into an empty place).
+
+        Raises:
+            UsageError: `dest` is there and not empty, or lies within the index; an index in memory.
+            ScopeError: the handle is bound to a scope.
+            StorageFull, StoreError: it cannot be written, or the index cannot be read; nothing of it is left then.
+        """
+        from wellhead.index import upkeep
+
+        upkeep.refuse_bound(self._scope, "backed up")
+        return self._house.store.backup(upkeep.folder(dest, "a backup"))
 
     def _is_mine(self, document: Document | DocumentSummary) -> bool:
         if self._scope is None or self._house.scope_key is not None:

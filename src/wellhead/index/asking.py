@@ -17,7 +17,6 @@ from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid
 from wellhead.search.explain import explain as explain_row
 from wellhead.search.filters import select
-from wellhead.search.hybrid import with_vectors
 from wellhead.search.rank import Request
 from wellhead.search.request import Asked, Options, check
 from wellhead.search.respell import respell
@@ -26,7 +25,7 @@ from wellhead.search.within import Within
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
 
-__all__ = ["explain", "request", "row_of", "search", "steady", "with_vectors", "within"]
+__all__ = ["explain", "request", "row_of", "search", "steady", "within"]
 
 # A writer would have to delete what is being read so many times in a row.
 _TRIES = 20
@@ -38,10 +37,11 @@ def search(house: House, view_now: Callable[[], View], query: str, options: Opti
     asked = check(query, **options)
     view = view_now()
     wanted = request(house, asked, view)
-    if not len(view):
+    try:
         return hybrid.search(view, wanted)
-    # To embed the query may take long, and is done once: the view is taken again.
-    return steady(view_now, lambda view: hybrid.search(view, wanted))
+    except StaleView:
+        # The query is embedded once, however often the index is written to meanwhile.
+        return steady(view_now, lambda view: hybrid.search(view, wanted))
 
 
 def explain(house: House, view_now: Callable[[], View], query: str, passage_id: str, options: Options) -> Explanation:
@@ -69,7 +69,7 @@ def within(view: View, scope: Scope) -> Within:
     """The rows of a scope in an index that does not keep scopes apart, as a view of its own."""
     column = view.column(scope.key)
     if column is None:
-        return Within(view, np.zeros(len(view), dtype=bool))
+        return Within(view, np.zeros(view.space, dtype=bool))
     # Exactly this text: unlike for a filter, a list that holds it is another value.
     own = [code for code, value in enumerate(column.values) if value == scope.value]
     return Within(view, np.isin(column.codes, own))
@@ -85,7 +85,7 @@ def request(house: House, asked: Asked, view: View) -> Request:
     language = asked.language or query_language(
         asked.query, view.languages, lambda stem: view.stems.posting(stem) is not None
     )
-    admits = select(asked.condition, view.column, len(view))
+    admits = select(asked.condition, view)
     terms, stem_of = respell(view, analyze(asked.query, language), stems_of(asked.query, language), language, admits)
     vector, degraded = _vector(house, asked, view)
     profile = wiring.profile(house.recipe.embedder)
@@ -136,7 +136,7 @@ def _vector(house: House, asked: Asked, view: View) -> tuple[FloatArray | None, 
 
 def _embedded(house: House, query: str, view: View) -> FloatArray:
     house.check_fresh("model")
-    if not with_vectors(view):
+    if not view.with_vectors:
         raise BackendError(
             "the dense leg has nothing to search",
             why="no passage of this scope has a vector",
@@ -153,7 +153,7 @@ def _embedded(house: House, query: str, view: View) -> FloatArray:
             why=f"the embedder failed with {type(error).__name__}",
             fix="see the chained error; search again when the embedder works",
         ) from error
-    return _checked(made, view.vectors.matrix.shape[1], house.recipe.model)
+    return _checked(made, view.dims, house.recipe.model)
 
 
 def _checked(vector: FloatArray, dims: int, model: str) -> FloatArray:

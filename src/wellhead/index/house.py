@@ -140,7 +140,7 @@ def _check_whole(made: Mapping[str, str], store: Store) -> None:
             "settings of the index are gone",
             where=store.where,
             why=f"missing: {', '.join(sorted(missing))}",
-            fix="restore a backup, or delete the folder of the index and index the documents again",
+            fix="restore a backup, or run `wellhead repair` and give it what the index was made with",
         )
 
 

@@ -1,7 +1,8 @@
 """Documents become passages, passages become rows, rows are written: in batches, each one transaction.
 
-What is unchanged costs a hash. What changed is chunked and analysed again, and only texts that have no vector yet are
-embedded. A run that is stopped, for whatever reason, keeps its finished batches; the next one goes on from there.
+What is unchanged costs a hash: of a file's bytes, or of a document. What changed is chunked and analysed again, and
+only passages that have no vector yet are embedded. A run that is stopped, for whatever reason, keeps its finished
+batches; the next one goes on from there.
 """
 
 from __future__ import annotations
@@ -12,40 +13,31 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from wellhead.errors import ConfigError, DocumentError, IngestStopped, WellheadError
+from wellhead.errors import ConfigError, DocumentError, IngestStopped, UsageError, WellheadError
 from wellhead.events import Sink, emit
+from wellhead.ingest.incoming import Incoming, Item, Unread, batches
+from wellhead.ingest.owners import taken
 from wellhead.ingest.rows import Recipe, document_digest, rows_of
 from wellhead.ingest.vectors import embed, fitting
 from wellhead.ports import DocumentState, Store
-from wellhead.records import Document, DocumentRow, PassageRow, Refusal, SyncReport
+from wellhead.records import DocumentRow, Passage, PassageRow, Refusal, SyncReport
 
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
 
-__all__ = ["Incoming", "Progress", "in_words", "load"]
+__all__ = ["Progress", "in_words", "load"]
 
-# A batch ends at whichever comes first.
-_BATCH_DOCUMENTS = 64
+# A batch ends at 64 documents, or at so many characters of text that may have to be written.
 _BATCH_CHARACTERS = 400_000
+# So much is held while the states of as many documents are asked for together.
+_HELD_BYTES = 4_000_000
 
 _Part = TypeVar("_Part")
 Progress: TypeAlias = Callable[[int, int, str], None]
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):
-    """A document on its way in: under which scope, and from which folder ("" for a program).
-
-    `leaves`: scopes that hold an older copy, which must not be served any more once this one is written.
-    """
-
-    document: Document
-    scope: str
-    origin: str
-    leaves: tuple[str, ...] = ()
-
-
 def load(
-    incoming: Iterable[Incoming | Refusal],
+    incoming: Iterable[Item],
     store: Store,
     recipe: Recipe,
     *,
@@ -62,35 +54,53 @@ def load(
     """
     run = _Run(store, recipe, dry_run)
     done = 0
-    for batch in _batches(incoming):
+    for batch in batches(run.looked_up(incoming), _characters, _BATCH_CHARACTERS):
         run.take(batch)
         done += len(batch)
-        last = batch[-1]
         if progress is not None:
-            progress(done, max(total, done), last.id if isinstance(last, Refusal) else last.document.id)
+            progress(done, max(total, done), batch[-1].id)
         emit(sinks, "ingest.batch", done=done, total=total, passages=run.report.passages, embedded=run.report.embedded)
     return run.report
 
 
-def _batches(incoming: Iterable[Incoming | Refusal]) -> Iterator[list[Incoming | Refusal]]:
-    batch: list[Incoming | Refusal] = []
-    size = 0
-    for item in incoming:
-        batch.append(item)
-        size += len(item.document.text) if isinstance(item, Incoming) else 0
-        if len(batch) >= _BATCH_DOCUMENTS or size >= _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+class _Pair(msgspec.Struct, frozen=True):
+    """A document beside what the store remembers of it."""
+
+    item: Incoming
+    state: DocumentState | None
+
+    @property
+    def id(self) -> str:
+        return self.item.id
 
 
 class _Changed(msgspec.Struct, frozen=True):
     """A document that has to be written, with its rows."""
 
     item: Incoming
+    is_new: bool
     digest: bytes
     rows: tuple[PassageRow, ...]
+
+
+class _Same(msgspec.Struct, frozen=True):
+    """A file that proved unchanged; its bytes are let go."""
+
+    id: str
+    scope: str
+
+
+_Looked: TypeAlias = _Same | _Pair | Refusal
+
+
+def _characters(one: _Looked) -> int:
+    return len(one.item.document.text) if isinstance(one, _Pair) else 0
+
+
+def _held(item: Item) -> int:
+    if isinstance(item, Refusal):
+        return 0
+    return item.size if isinstance(item, Unread) else len(item.document.text)
 
 
 class _Run:
@@ -100,46 +110,80 @@ class _Run:
         self.report = SyncReport(dry_run=dry_run)
         self._store = store
         self._recipe = recipe
-        self._states: dict[tuple[str, str], DocumentState | None] = {}
         self._seen: set[tuple[str, str]] = set()
         self._counted: set[bytes] = set()
 
-    def take(self, batch: Sequence[Incoming | Refusal]) -> None:
+    def looked_up(self, items: Iterable[Item]) -> Iterator[_Looked]:
+        """Each item with what is stored of it. A file is read only where that does not prove it unchanged."""
+        for some in batches(items, _held, _HELD_BYTES):
+            states = self._states(some)
+            for item in some:
+                one = item if isinstance(item, Refusal) else _looked(item, states.get((item.scope, item.id)))
+                if one is not None:
+                    yield one
+
+    def _states(self, items: Sequence[Item]) -> dict[tuple[str, str], DocumentState]:
+        ids: dict[str, list[str]] = {}
+        for item in items:
+            if not isinstance(item, Refusal):
+                ids.setdefault(item.scope, []).append(item.id)
+        held = {scope: self._store.states(scope, some) for scope, some in ids.items()}
+        return {(scope, name): state for scope, states in held.items() for name, state in states.items()}
+
+    def take(self, batch: Sequence[_Looked]) -> None:
+        files = [one for one in batch if isinstance(one, _Same)]
+        self._seen.update((one.scope, one.id) for one in files)
+        same: list[_Pair] = []
         changed: list[_Changed] = []
-        taken: list[Incoming] = []
-        for item in batch:
-            if isinstance(item, Refusal):
-                self._refuse(item)
-            elif (refusal := self._collision(item)) is not None:
+        for one in batch:
+            if isinstance(one, Refusal):
+                self._refuse(one)
+            elif isinstance(one, _Same):
+                continue
+            elif (refusal := self._collision(one)) is not None:
                 self._refuse(refusal)
-            elif self._is_unchanged(item):
-                taken.append(item)
-                self._add(read=1, unchanged=1)
-            elif (made := self._made(item)) is not None:
-                taken.append(item)
+            elif self._is_unchanged(one):
+                same.append(one)
+            elif (made := self._made(one)) is not None:
                 changed.append(made)
+        self._add(read=len(files) + len(same), unchanged=len(files) + len(same))
         if changed:
             self._write(changed)
-        self._leave(taken)
+        self._remember(same)
+        self._leave([one.item for one in same] + [one.item for one in changed])
 
-    def _is_unchanged(self, item: Incoming) -> bool:
-        state = self._state(item)
-        if state is None or state.incomplete or state.origin != item.origin:
+    def _is_unchanged(self, one: _Pair) -> bool:
+        state = one.state
+        if state is None or state.incomplete or state.origin != one.item.origin:
             return False
-        return state.digest == document_digest(item.document, self._recipe)
+        return state.digest == document_digest(one.item.document, self._recipe)
 
-    def _made(self, item: Incoming) -> _Changed | None:
+    def _remember(self, unchanged: Sequence[_Pair]) -> None:
+        """The sources of files that were edited, or are read in another way, and yet hold the same document."""
+        if self.report.dry_run or self._store.read_only:
+            return
+        sources: dict[str, dict[str, DocumentState]] = {}
+        for one in unchanged:
+            if one.state is not None and one.item.source not in (b"", one.state.source):
+                state = one.state._replace(source=one.item.source)
+                sources.setdefault(one.item.scope, {})[one.id] = state
+        for scope, states in sources.items():
+            self._store.set_sources(scope, states)
+
+    def _made(self, one: _Pair) -> _Changed | None:
         """The document with its rows; None when it cannot be taken."""
+        item = one.item
         digest = document_digest(item.document, self._recipe)
         try:
-            return _Changed(item, digest, rows_of(item.document, item.scope, self._recipe))
+            rows = rows_of(item.document, item.scope, self._recipe)
+            return _Changed(item, one.state is None, digest, rows)
         except DocumentError as error:
             self._refuse(Refusal(id=item.document.id, reason=in_words(error)))
             return None
 
-    def _leave(self, taken: Sequence[Incoming]) -> None:
+    def _leave(self, items: Sequence[Incoming]) -> None:
         """Delete the copies in other scopes: after the write, so that nothing that stops a run can lose a document."""
-        for item in taken:
+        for item in items:
             if item.leaves:
                 self._add(moved=1)
             for scope in () if self.report.dry_run else item.leaves:
@@ -148,45 +192,56 @@ class _Run:
     def _refuse(self, refusal: Refusal) -> None:
         self._add(refused=(refusal,))
 
-    def _collision(self, item: Incoming) -> Refusal | None:
+    def _collision(self, one: _Pair) -> Refusal | None:
         """Two documents of one id would overwrite one another: neither silently wins."""
-        key = (item.scope, item.document.id)
-        if key in self._seen:
-            return Refusal(id=item.document.id, reason="another document of this run has the same id")
-        self._seen.add(key)
-        state = self._state(item)
+        item, state = one.item, one.state
+        if (item.scope, item.id) in self._seen:
+            return Refusal(id=item.id, reason="another document of this run has the same id")
+        self._seen.add((item.scope, item.id))
         if not item.origin or state is None or state.origin == item.origin:
             return None
         same = state.digest == document_digest(item.document, self._recipe)
-        return Refusal(id=item.document.id, reason=_taken(state.origin, item.origin, same=same))
-
-    def _state(self, item: Incoming) -> DocumentState | None:
-        document_id = item.document.id
-        key = (item.scope, document_id)
-        if key not in self._states:
-            self._states[key] = self._store.states(item.scope, [document_id]).get(document_id)
-        return self._states[key]
+        return Refusal(id=item.id, reason=taken(state.origin, item.origin, same=same))
 
     def _write(self, changed: Sequence[_Changed]) -> None:
-        texts = {row.vector_key: row.passage.embedded_text for one in changed for row in one.rows}
-        vectors, failed = self._vectors(texts)
-        documents = [self._document(one, failed) for one in changed]
-        if not self.report.dry_run:
-            self._store.put(documents, vectors)
+        passages = {row.vector_key: row.passage for one in changed for row in one.rows}
+        vectors, failed, documents = self._put(changed, passages)
         self._count(changed, sum(len(row.passages) for row in documents), len(vectors))
         self._add(without_passages=sum(not one.rows for one in changed))
         self._add(
             failed=tuple(_failure(row, failed) for one in changed for row in one.rows if row.vector_key in failed)
         )
 
-    def _vectors(self, texts: Mapping[bytes, str]) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-        """Vectors for the texts that have none (in a dry run, empty ones), and why some cannot have one."""
+    def _put(
+        self, changed: Sequence[_Changed], passages: Mapping[bytes, Passage]
+    ) -> tuple[dict[bytes, FloatArray], dict[bytes, str], list[DocumentRow]]:
+        """Write documents: the vectors that were made, why some passages have none, and the rows."""
         vectors: dict[bytes, FloatArray] = {}
+        while True:
+            vectors, failed = self._vectors(passages, vectors)
+            documents = [self._document(one, failed) for one in changed]
+            if self.report.dry_run:
+                return vectors, failed, documents
+            try:
+                self._store.put(documents, vectors)
+            except UsageError:
+                # Another process may have deleted the last document of a vector since it was asked for.
+                needed = [key for key in passages if key not in vectors and key not in failed]
+                if len(self._store.known_vectors(needed)) == len(needed):
+                    raise
+                continue
+            return vectors, failed, documents
+
+    def _vectors(
+        self, passages: Mapping[bytes, Passage], made_before: Mapping[bytes, FloatArray]
+    ) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+        """Vectors for the passages that have none (in a dry run, empty ones), and why some cannot have one."""
+        vectors = dict(made_before)
         failed: dict[bytes, str] = {}
         while True:
             # Asked again after embedding, which may take long: what was stored may have lost its last document.
-            known = self._store.known_vectors(list(texts)) | self._counted | vectors.keys() | failed.keys()
-            whole, unfit = self._asked(fitting, {key: text for key, text in texts.items() if key not in known})
+            known = self._store.known_vectors(list(passages)) | self._counted | vectors.keys() | failed.keys()
+            whole, unfit = self._asked(fitting, {key: one for key, one in passages.items() if key not in known})
             if not whole:
                 return vectors, failed | unfit
             if self.report.dry_run:
@@ -197,7 +252,7 @@ class _Run:
             failed |= unfit | spoiled
 
     def _count(self, changed: Sequence[_Changed], passages: int, embedded: int) -> None:
-        added = sum(self._state(one.item) is None and not one.item.leaves for one in changed)
+        added = sum(one.is_new and not one.item.leaves for one in changed)
         self._add(read=len(changed), added=added, updated=len(changed) - added)
         self._add(passages=passages, embedded=embedded, reused=passages - embedded)
 
@@ -210,14 +265,17 @@ class _Run:
             digest=one.digest,
             incomplete=len(kept) < len(one.rows),
             passages=kept,
+            source=one.item.source,
         )
 
     def _asked(
-        self, ask: Callable[[Mapping[bytes, str], Recipe], tuple[_Part, dict[bytes, str]]], texts: Mapping[bytes, str]
+        self,
+        ask: Callable[[Mapping[bytes, Passage], Recipe], tuple[_Part, dict[bytes, str]]],
+        passages: Mapping[bytes, Passage],
     ) -> tuple[_Part, dict[bytes, str]]:
-        """What the embedder says of texts: what is fit or made, and why the others are not."""
+        """What the embedder says of passages: what is fit or made, and why the others are not."""
         try:
-            return ask(texts, self._recipe)
+            return ask(passages, self._recipe)
         except Exception as error:  # an embedder is anyone's code; the cause stays chained
             raise self._stopped(error) from error
 
@@ -239,30 +297,19 @@ class _Run:
         self.report = msgspec.structs.replace(self.report, **grown)
 
 
+def _looked(item: Unread | Incoming, state: DocumentState | None) -> _Looked | None:
+    """What becomes of an item beside its state; None for a file that holds nothing to index."""
+    if isinstance(item, Incoming):
+        return _Pair(item, state)
+    if state is not None and not state.incomplete and (state.source, state.origin) == (item.source, item.origin):
+        return _Same(item.id, item.scope)
+    read = item.read()
+    return _Pair(read, state) if isinstance(read, Incoming) else read
+
+
 def in_words(error: WellheadError) -> str:
     """A refusal's reason: what and why in one line."""
     return f"{error.what}: {error.why}" if error.why else error.what
-
-
-def _taken(owner: str, origin: str, *, same: bool) -> str:
-    """Why an id of `owner` is not taken over by `origin`, and what to do about it; `same`: so is the content."""
-    if not owner:
-        return "this id already belongs to a program that added it; remove it there, or index with a prefix"
-    if _is_within(origin, owner):
-        return f"this id already belongs to the folder {owner!r}, which holds it; index the folder {owner!r} instead"
-    if _is_within(owner, origin):
-        return f"this id already belongs to {owner!r}, which was indexed by itself; remove its documents first"
-    if same or origin.rpartition("/")[2] == owner.rpartition("/")[2]:
-        moved = f"pass origin={owner!r} (--origin {owner}) where this is that folder, moved or seen from a moved index"
-        return f"this folder seems to have been indexed as {owner!r} before: {moved}; else give it a prefix"
-    return f"this id already belongs to the folder {owner!r}; give this folder's documents a prefix of their own"
-
-
-def _is_within(inner: str, outer: str) -> bool:
-    """Whether one origin lies in another: both are paths from the same place, without needless parts."""
-    if set(outer.split("/")) <= {".", ".."}:
-        return inner != outer and inner.split("/").count("..") <= outer.count("..")
-    return inner.startswith(f"{outer}/")
 
 
 def _failure(row: PassageRow, failed: Mapping[bytes, str]) -> Refusal:

@@ -42,8 +42,8 @@ def rows_of(document: Document, scope: str, recipe: Recipe) -> tuple[PassageRow,
         PassageRow(
             passage=passage,
             digest=_row_digest(passage),
-            vector_key=vector_key(recipe.model, "document", passage.embedded_text),
-            terms=analyze(passage.embedded_text, passage.language),
+            vector_key=vector_key(recipe.model, "document", passage.context, passage.text),
+            terms=analyze(passage.analyzed_text, passage.language),
         )
         for passage in passages_of(document, scope, recipe.chunk, recipe.languages)
     )
@@ -119,9 +119,9 @@ def _context(document: Document, piece: Slice, text: str) -> str:
     return "\n".join([*lines, piece.context] if piece.context else lines)
 
 
-def vector_key(model: str, role: str, text: str) -> bytes:
-    """32 bytes that name the vector of a text: one model, one role, one text, whoever owns it."""
-    return _hash(model, role, text)
+def vector_key(model: str, role: str, context: str, text: str) -> bytes:
+    """32 bytes that name the vector of a text in its context: one model, one role, whoever owns it."""
+    return _hash(model, role, context, text)
 
 
 def document_digest(document: Document, recipe: Recipe) -> bytes:

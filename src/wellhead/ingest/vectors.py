@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellhead.errors import ConfigError
 from wellhead.ingest.rows import Recipe
-from wellhead.ports import Tokenized
+from wellhead.ports import Contextual, Tokenized
+from wellhead.records import Passage
 
 if TYPE_CHECKING:
     from wellhead.ports import FloatArray
@@ -19,28 +20,28 @@ __all__ = ["embed", "fitting", "unit"]
 _EMBED_AT_ONCE = 64
 
 
-def fitting(missing: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, str], dict[bytes, str]]:
-    """The texts that the model can read whole, and why it cannot read the others."""
+def fitting(missing: Mapping[bytes, Passage], recipe: Recipe) -> tuple[dict[bytes, Passage], dict[bytes, str]]:
+    """The passages that the model can read whole, and why it cannot read the others."""
     failed: dict[bytes, str] = {}
     whole = dict(missing)
     if isinstance(recipe.embedder, Tokenized) and recipe.embedder.window is not None:
         window = recipe.embedder.window
-        for key, text in missing.items():
-            tokens = len(recipe.embedder.token_starts(text))
+        for key, passage in missing.items():
+            tokens = len(recipe.embedder.token_starts(passage.embedded_text))
             if tokens > window:
                 failed[key] = f"{tokens} tokens with its title and headings, and the model reads {window}"
                 del whole[key]
     return whole, failed
 
 
-def embed(texts: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-    """Vectors by key, and why some texts have none."""
+def embed(passages: Mapping[bytes, Passage], recipe: Recipe) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
+    """Vectors by key, and why some passages have none."""
     vectors: dict[bytes, FloatArray] = {}
     failed: dict[bytes, str] = {}
-    keys = list(texts)
+    keys = list(passages)
     for start in range(0, len(keys), _EMBED_AT_ONCE):
         some = keys[start : start + _EMBED_AT_ONCE]
-        made = _checked(recipe.embedder.embed_documents([texts[key] for key in some]), len(some), recipe)
+        made = _checked(_asked([passages[key] for key in some], recipe), len(some), recipe)
         for key, vector in zip(some, made, strict=True):
             scaled = unit(vector)
             if scaled is None:
@@ -48,6 +49,13 @@ def embed(texts: Mapping[bytes, str], recipe: Recipe) -> tuple[dict[bytes, Float
             else:
                 vectors[key] = scaled
     return vectors, failed
+
+
+def _asked(passages: Sequence[Passage], recipe: Recipe) -> FloatArray:
+    embedder = recipe.embedder
+    if isinstance(embedder, Contextual):
+        return embedder.embed_passages([one.context for one in passages], [one.text for one in passages])
+    return embedder.embed_documents([one.embedded_text for one in passages])
 
 
 def _checked(made: object, count: int, recipe: Recipe) -> FloatArray:

@@ -21,9 +21,21 @@ from wellhead.records.hits import (
     Verdict,
 )
 from wellhead.records.passage import DocumentRow, Passage, PassageRow, Terms
-from wellhead.records.reports import Finding, IndexStats, Refusal, SyncReport, VerifyReport
+from wellhead.records.reports import (
+    BackupReport,
+    CompactReport,
+    Finding,
+    IndexStats,
+    Refusal,
+    RepairReport,
+    Storage,
+    SyncReport,
+    VerifyReport,
+)
 
 __all__ = [
+    "BackupReport",
+    "CompactReport",
     "Coverage",
     "Degraded",
     "Document",
@@ -39,9 +51,11 @@ __all__ = [
     "Passage",
     "PassageRow",
     "Refusal",
+    "RepairReport",
     "Scalar",
     "Signals",
     "Source",
+    "Storage",
     "SyncReport",
     "TermMatch",
     "Terms",

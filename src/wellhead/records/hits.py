@@ -148,8 +148,9 @@ class Hits(msgspec.Struct, frozen=True, kw_only=True):
         degraded: empty when the search ran as asked.
         coverage: how much of the scope the legs could see.
         threshold: the cut that decided the outcome; None when nothing was cut.
-        evidence: the query's best signals, by name, on which the outcome was decided; `rare` is 1.0 when a passage
-            holds a rare word of the query that is spelled like a name (`FRY-4012`).
+        evidence: the query's best signals, by name, on which the outcome was decided; `held` is the largest share of
+            its words that one passage holds; `rare` is 1.0 when a passage holds a rare word of the query that is
+            spelled like a name (`FRY-4012`).
         dropped: hits that a guard removed (foreign scope, failed filters, repeats, more than k).
         index_version: grows with every write; equal numbers mean equal content.
         timings: milliseconds by stage.
@@ -199,7 +200,7 @@ class TermMatch(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         term: as indexed. field: `stem` or `word` (the exact form).
         query_count, passage_count: occurrences.
-        passages: passages of the scope that hold the term (its document frequency).
+        documents: how many documents of the scope hold the term: by these few it weighs more.
         score: the part of `bm25` that it gives.
     """
 
@@ -207,7 +208,7 @@ class TermMatch(msgspec.Struct, frozen=True, kw_only=True):
     field: Literal["stem", "word"]
     query_count: int
     passage_count: int
-    passages: int
+    documents: int
     score: float
 
 

@@ -25,7 +25,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
         page: from 1, or None where the source has no pages.
         uri, title, metadata, language: of the document.
         content_hash: the first 12 hex characters of sha256(text).
-        context: what stands before `text` in what is embedded and indexed: title, heading path (one line and at most
+        context: what stands before `text` in what is embedded and analysed: title, heading path (one line and at most
             200 characters each), a table's header.
         flags: marks set on the way in (for example "generated"); empty for ordinary text.
     """
@@ -53,8 +53,13 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def embedded_text(self) -> str:
-        """What the embedder and the analyzer see: the context, then the text."""
+        """What the embedder sees: the context, then the text."""
         return f"{self.context}\n{self.text}" if self.context else self.text
+
+    @property
+    def analyzed_text(self) -> str:
+        """What the analyzer sees: the context twice, then the text. A word of the title or a heading counts twice."""
+        return f"{self.context}\n{self.context}\n{self.text}" if self.context else self.text
 
 
 def cite(place: str, heading: Sequence[str], page: int | None) -> str:
@@ -75,7 +80,7 @@ class PassageRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         digest: 32 bytes over id, metadata, heading and span: what tells that a row must be written again.
-        vector_key: 32 bytes that name the vector of its embedded text; b"" for a passage without a vector.
+        vector_key: 32 bytes that name the vector of its context and text; b"" for a passage without a vector.
         terms: its analysed terms.
     """
 
@@ -93,6 +98,7 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
         origin: the folder it was synced from; "" when a program added it.
         digest: 32 bytes over the document and the fingerprint of chunker and analyzer.
         incomplete: some passage is missing; the next run tries again.
+        source: what tells that the file it was read from is the same, without reading it again; b"" for none.
     """
 
     scope: str
@@ -101,3 +107,4 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes
     incomplete: bool
     passages: tuple[PassageRow, ...]
+    source: bytes = b""

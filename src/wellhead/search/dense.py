@@ -1,25 +1,42 @@
-"""The dense leg: exact cosine over the distinct vectors of a scope.
+"""The dense leg: cosine over the vectors of a scope.
 
-A float32 product finds who can be in the pool; their cosines are then computed in float64, row by row, so that neither
-the order of insertion nor the shape of the matrix shows in a score.
+A rough product finds who can be in the pool: over one byte a dimension where a view keeps that form, else over float32.
+More rows than the pool takes are then measured in float64, row by row, so that neither the order of insertion nor the
+shape of a matrix shows in a score. A row enters the pool by its exact cosine; what one byte a dimension can get wrong
+is only whether a row is measured at all, and half as many again as the pool takes are measured.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import simsimd
 
 from wellhead.errors import UsageError
-from wellhead.ports import View
+from wellhead.ports import VectorPart, View
+from wellhead.search.top import at_least_the_best, best
 
 if TYPE_CHECKING:
-    from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
+    from wellhead.ports import BoolArray, CodeArray, DoubleArray, FloatArray, RowArray
 
-__all__ = ["cosine", "cosines", "pool"]
+__all__ = ["Nearest", "cosine", "cosines", "nearest", "pool", "quantise"]
 
-# More than float32 can be off by for unit vectors of a few thousand dimensions.
-_SLACK = 1e-5
+# For each row of the pool, so many are measured exactly.
+_MEASURED = 1.5
+# Up to so many rows all are measured: gathering them costs less than looking at every row of the scope.
+_FEW = 2_000
+
+
+def quantise(vectors: FloatArray) -> tuple[CodeArray, FloatArray]:
+    """One byte a dimension, and a scale for each vector: int8[n, d] and float32[n]; `codes * scale` is the vector.
+
+    The largest component becomes 127 or -127, so each vector uses the whole range. A vector of zeros has the scale 0.
+    """
+    most = np.abs(vectors).max(axis=1, initial=0.0)
+    scales: FloatArray = (most / 127.0).astype(np.float32)
+    safe = np.where(scales > 0.0, scales, 1.0)
+    return np.rint(vectors / safe[:, None]).astype(np.int8), scales
 
 
 def cosine(first: FloatArray, second: FloatArray) -> float:
@@ -40,29 +57,80 @@ def cosine(first: FloatArray, second: FloatArray) -> float:
 
 
 def cosines(view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
-    """The cosine of the query with each row: float64[len(rows)], NaN for rows without a vector."""
-    matrix, of = view.vectors
+    """The cosine of the query with each row (ascending): float64[len(rows)], NaN for rows without a vector."""
     found = np.full(len(rows), np.nan)
-    places = of[rows]
-    has = places >= 0
-    if has.any():
-        vectors = matrix[places[has]].astype(np.float64)
-        found[has] = np.clip(np.einsum("ij,j->i", vectors, query.astype(np.float64)), -1.0, 1.0)
+    wanted = query.astype(np.float64)
+    for part in _with_vectors(view):
+        first, last = np.searchsorted(rows, (part.first, part.first + len(part.scales)))
+        if first < last:
+            own = rows[first:last] - part.first
+            products = np.einsum("ij,j->i", part.floats[own].astype(np.float64), wanted)
+            found[first:last] = np.where(part.scales[own] > 0.0, np.clip(products, -1.0, 1.0), np.nan)
     return found
 
 
+class Nearest(NamedTuple):
+    """The leg's answer: `rows`, best first; and everything that was measured for it, `measured` ascending."""
+
+    rows: RowArray
+    measured: RowArray
+    cosines: DoubleArray
+
+    def of(self, view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
+        """`cosines` of these rows (ascending), without measuring anything twice."""
+        if not len(self.measured):
+            return cosines(view, query, rows)
+        places = np.minimum(np.searchsorted(self.measured, rows), len(self.measured) - 1)
+        found = self.cosines[places]
+        missing = self.measured[places] != rows
+        found[missing] = cosines(view, query, rows[missing])
+        return found
+
+
 def pool(view: View, query: FloatArray, allowed: BoolArray | None, size: int) -> RowArray:
-    """The `size` rows nearest to the query among those allowed, best first, ties by row (that is, by id)."""
-    matrix, of = view.vectors
-    eligible = of >= 0 if allowed is None else (of >= 0) & allowed
-    rows = np.flatnonzero(eligible)
-    if not len(rows):
-        return rows
-    rough = (matrix @ query)[of[rows]]
-    if len(rows) > size:
-        bound = np.partition(rough, len(rough) - size)[len(rough) - size] - _SLACK
-        rows = rows[rough >= bound]
+    """The rows of `nearest`."""
+    return nearest(view, query, allowed, size).rows
+
+
+def nearest(view: View, query: FloatArray, allowed: BoolArray | None, size: int) -> Nearest:
+    """The `size` rows nearest to the query among those allowed (None: all are), best first, ties by passage id."""
+    rows = _few(allowed)
+    if rows is None:
+        rough = _rough(view, query)
+        if allowed is not None:
+            rough[~allowed] = -np.inf
+        rows = at_least_the_best(rough, int(_MEASURED * size))
     exact = cosines(view, query, rows)
-    order = np.lexsort((rows, -exact))[:size]
-    ranked: RowArray = rows[order]
-    return ranked
+    has = ~np.isnan(exact)
+    return Nearest(best(view, rows[has], exact[has], size), rows, exact)
+
+
+def _few(allowed: BoolArray | None) -> RowArray | None:
+    """The rows, where so few are allowed that each can be measured."""
+    if allowed is None or np.count_nonzero(allowed) > _FEW:
+        return None
+    return np.flatnonzero(allowed)
+
+
+def _rough(view: View, query: FloatArray) -> FloatArray:
+    """About the cosine of every row (for codes: times a factor of the query's); -inf for rows without a vector."""
+    rough = np.full(view.space, -np.inf, dtype=np.float32)
+    codes, scales = quantise(query[None, :])
+    for part in _with_vectors(view):
+        own = rough[part.first : part.first + len(part.scales)]
+        if part.codes is None:
+            own[:] = part.floats @ query
+        else:
+            np.multiply(_products(codes, part.codes), part.scales * scales[0], out=own, casting="same_kind")
+        own[part.scales == 0.0] = -np.inf
+    return rough
+
+
+def _with_vectors(view: View) -> list[VectorPart]:
+    return [part for part in view.vectors if part.floats.size]
+
+
+def _products(query: CodeArray, codes: CodeArray) -> DoubleArray:
+    """The exact products of whole numbers: float64[n]."""
+    products: DoubleArray = np.asarray(simsimd.cdist(query, codes, "dot")).reshape(-1)
+    return products

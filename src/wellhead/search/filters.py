@@ -26,7 +26,7 @@ from wellhead.hints import did_you_mean
 from wellhead.records import Metadata, MetadataValue, Scalar, of_numpy
 
 if TYPE_CHECKING:
-    from wellhead.ports import BoolArray, Column
+    from wellhead.ports import BoolArray, Column, View
 
 __all__ = [
     "All",
@@ -284,35 +284,35 @@ def _within(operator: str, value: Scalar, bound: Scalar) -> bool:
     return _RANGES[operator](value, bound)
 
 
-def select(condition: Condition | None, column: Callable[[str], Column | None], rows: int) -> BoolArray | None:
-    """Which rows satisfy the condition: bool[rows]; None when there is no condition.
+def select(condition: Condition | None, view: View) -> BoolArray | None:
+    """Which live rows satisfy the condition: bool[space]; None when there is no condition.
 
     Each distinct value is judged once, then spread over the rows by its code.
     """
     if condition is None:
         return None
+    selected = _select(condition, view)
+    return selected if view.live is None else selected & view.live
+
+
+def _select(condition: Condition, view: View) -> BoolArray:
     match condition:
         case Compare(key=key):
-            found = column(key)
+            found = view.column(key)
             if found is None:
-                return np.zeros(rows, dtype=np.bool_)
+                return np.zeros(view.space, dtype=np.bool_)
             holds = np.array([*(_holds(condition, value) for value in found.values), False], dtype=np.bool_)
             selected: BoolArray = holds[found.codes]
             return selected
         case All(parts=parts) | Any(parts=parts):
             combine = np.logical_and if isinstance(condition, All) else np.logical_or
-            selected = np.full(rows, isinstance(condition, All), dtype=np.bool_)
+            selected = np.full(view.space, isinstance(condition, All), dtype=np.bool_)
             for part in parts:
-                combine(selected, _required(select(part, column, rows)), out=selected)
+                combine(selected, _select(part, view), out=selected)
             return selected
         case Not(part=part):
-            selected = ~_required(select(part, column, rows))
+            selected = ~_select(part, view)
             for key in set(keys(part)):
-                found = column(key)
-                selected &= np.zeros(rows, dtype=np.bool_) if found is None else found.codes >= 0
+                found = view.column(key)
+                selected &= np.zeros(view.space, dtype=np.bool_) if found is None else found.codes >= 0
             return selected
-
-
-def _required(selected: BoolArray | None) -> BoolArray:
-    assert selected is not None
-    return selected

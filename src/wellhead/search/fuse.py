@@ -58,11 +58,11 @@ def rrf(*ranks: DoubleArray) -> DoubleArray:
 
 
 def ranks_within(candidates: RowArray, ranked: RowArray) -> DoubleArray:
-    """The rank (from 1) of each candidate in a leg's list, NaN where it is not there."""
+    """The rank (from 1) of each candidate in a leg's list, NaN where it is not there.
+
+    Args:
+        candidates: ascending, with all of `ranked` among them.
+    """
     places = np.full(len(candidates), np.nan)
-    where = {int(row): place for place, row in enumerate(ranked, start=1)}
-    for index, row in enumerate(candidates):
-        place = where.get(int(row))
-        if place is not None:
-            places[index] = place
+    places[np.searchsorted(candidates, ranked)] = np.arange(1, len(ranked) + 1)
     return places

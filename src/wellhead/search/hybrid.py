@@ -7,10 +7,10 @@ deliver   equal texts become one hit; the caps on documents and tokens are appli
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from wellhead.ports import View
 from wellhead.records import Coverage, Hit, Hits, Outcome, Passage, Signals, Source, Verdict
@@ -18,18 +18,16 @@ from wellhead.search.filters import unmet
 from wellhead.search.rank import POOL, Ranking, Request, rank, signals_at
 from wellhead.search.threshold import Origin, decide, verdict
 
-__all__ = ["judge", "search", "with_vectors"]
+__all__ = ["judge", "search"]
 
-
-def with_vectors(view: View) -> int:
-    """How many passages the dense leg sees."""
-    return int((view.vectors.of >= 0).sum()) if len(view) else 0
+# Candidates looked at together.
+_AT_ONCE = 16
 
 
 def search(view: View, request: Request) -> Hits:
     """The answer to one request over one view."""
     started = time.perf_counter()
-    coverage = Coverage(passages=len(view), with_vectors=with_vectors(view))
+    coverage = Coverage(passages=len(view), with_vectors=view.with_vectors)
     if not len(view):
         return _empty(view, request, coverage, "empty_index", "nothing is indexed here yet")
     ranking = rank(view, request)
@@ -129,9 +127,12 @@ class _Delivery:
         self.request = request
         self.ranking = ranking
 
-    def verdict(self, place: int) -> Verdict:
-        signals = signals_at(self.request, len(self.view), self.ranking, place)
-        return judge(self.request, len(self.view), self.ranking, int(self.ranking.rows[place]), signals)
+    def signals(self, place: int) -> Signals:
+        return signals_at(self.request, len(self.view), self.ranking, place)
+
+    def verdict(self, place: int, signals: Signals | None = None) -> Verdict:
+        row = int(self.ranking.rows[place])
+        return judge(self.request, len(self.view), self.ranking, row, signals or self.signals(place))
 
     def has_passing(self) -> bool:
         """Whether some candidate passes by itself, delivered or not."""
@@ -142,24 +143,29 @@ class _Delivery:
         chosen = self._chosen(places)
         passages = self.view.passages([int(self.ranking.rows[place]) for place in chosen])
         fitting = self._fitting(list(zip(chosen, passages, strict=True)))
-        return tuple(self._hit(number, place, passage) for number, (place, passage) in enumerate(fitting, start=1))
+        others = self._also_in([place for place, _ in fitting])
+        return tuple(
+            self._hit(number, place, passage, also_in)
+            for number, ((place, passage), also_in) in enumerate(zip(fitting, others, strict=True), start=1)
+        )
 
     def _chosen(self, places: Sequence[int]) -> list[int]:
         # With a token budget what does not fit is skipped, so more than k may have to be looked at.
         most = self.request.k if self.request.max_tokens is None else POOL
-        rows, view = self.ranking.rows, self.view
-        seen: set[int] = set()
-        by_document: dict[int, int] = {}
+        seen: set[bytes] = set()
+        by_document: Counter[int] = Counter()
         chosen: list[int] = []
-        for place in places:
-            content, document = int(view.contents[rows[place]]), int(view.documents[rows[place]])
-            if content in seen or by_document.get(document, 0) == self.request.per_document:
-                continue
-            seen.add(content)
-            by_document[document] = by_document.get(document, 0) + 1
-            chosen.append(place)
-            if len(chosen) == most:
-                break
+        for first in range(0, len(places), _AT_ONCE):
+            some = places[first : first + _AT_ONCE]
+            rows = self.ranking.rows[list(some)]
+            for place, content, document in zip(some, self.view.contents(rows), self.view.documents(rows), strict=True):
+                if content in seen or by_document[document] == self.request.per_document:
+                    continue
+                seen.add(content)
+                by_document[document] += 1
+                chosen.append(place)
+                if len(chosen) == most:
+                    return chosen
         return chosen
 
     def _fitting(self, found: list[tuple[int, Passage]]) -> list[tuple[int, Passage]]:
@@ -174,22 +180,25 @@ class _Delivery:
                 kept.append((place, passage))
         return kept
 
-    def _hit(self, number: int, place: int, passage: Passage) -> Hit:
+    def _hit(self, number: int, place: int, passage: Passage, also_in: tuple[Source, ...]) -> Hit:
+        signals = self.signals(place)
         return Hit(
             rank=number,
             score=float(self.ranking.scores[place]),
             passage=passage,
-            signals=signals_at(self.request, len(self.view), self.ranking, place),
-            verdict=self.verdict(place),
-            also_in=self._also_in(int(self.ranking.rows[place])),
+            signals=signals,
+            verdict=self.verdict(place, signals),
+            also_in=also_in,
         )
 
-    def _also_in(self, row: int) -> tuple[Source, ...]:
-        same = self.view.contents == self.view.contents[row]
-        if self.ranking.admits is not None:
-            same &= self.ranking.admits
-        others = [int(other) for other in np.flatnonzero(same) if other != row]
-        return tuple(_source(passage) for passage in self.view.passages(others)) if others else ()
+    def _also_in(self, places: Sequence[int]) -> list[tuple[Source, ...]]:
+        """For each place where else its text stands, as far as the filter admits it."""
+        admits, rows = self.ranking.admits, self.ranking.rows[list(places)]
+        others = [
+            [other for other in same if other != row and (admits is None or admits[other])]
+            for row, same in zip(rows.tolist(), self.view.same_texts(rows), strict=True)
+        ]
+        return [tuple(map(_source, self.view.passages(some))) if some else () for some in others]
 
 
 def _source(passage: Passage) -> Source:

@@ -17,6 +17,7 @@ from wellhead.records import Degraded, Signals, Terms
 from wellhead.search import bm25, dense, fuse
 from wellhead.search.filters import Condition, select
 from wellhead.search.threshold import Cuts, Origin, is_rare, probability
+from wellhead.search.top import at_least_the_best, best, order
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
@@ -69,17 +70,19 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         rows, scores: the order. bm25, coverage, cosine: signals, NaN where there is none.
+        held: the share of the query's words that the row holds, 0 to 1 (`Lexical.held`).
         lexical_rank, dense_rank: from 1, NaN where the leg did not return the row.
         evidence: the best of each signal over all allowed rows; `rare` is 1.0 where `rare` below matched.
         rare: a word of the query that is spelled like a name, and that a rare passage holds exactly; or None.
         rare_rows: the allowed rows that hold it.
-        admits: the rows that pass the filter; None without one.
+        admits: the live rows that pass the filter; None without one.
     """
 
     rows: RowArray
     scores: DoubleArray
     bm25: DoubleArray
     coverage: DoubleArray
+    held: DoubleArray
     cosine: DoubleArray
     lexical_rank: DoubleArray
     dense_rank: DoubleArray
@@ -91,27 +94,31 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 def rank(view: View, request: Request) -> Ranking:
     """Gather the candidates of both legs and put them in order."""
-    admits = select(request.condition, view.column, len(view))
+    admits = select(request.condition, view)
+    allowed = view.live if admits is None else admits
     lexical = bm25.score(view, request.terms)
-    by_words = _lexical_pool(lexical.scores, admits) if request.legs != "dense" else _nothing()
-    by_meaning = dense.pool(view, request.vector, admits, POOL) if request.vector is not None else _nothing()
+    by_words = _lexical_pool(view, lexical.scores, admits) if request.legs != "dense" else _nothing()
+    near = None if request.vector is None else dense.nearest(view, request.vector, allowed, POOL)
+    by_meaning = _nothing() if near is None else near.rows
     rows = np.union1d(by_words, by_meaning)
     scores = lexical.scores[rows]
-    coverage, cosine = lexical.coverage(rows), _cosines(view, request, rows)
+    coverage, held = lexical.coverage(rows), lexical.held(rows)
+    cosine = _unknown(rows) if near is None or request.vector is None else near.of(view, request.vector, rows)
     lexical_rank, dense_rank = fuse.ranks_within(rows, by_words), fuse.ranks_within(rows, by_meaning)
     yardstick = fuse.yardstick(float(lexical.scores.max(initial=0.0)), lexical.most)
     fused = _fused(request, scores, yardstick, cosine, lexical_rank, dense_rank)
-    order = np.lexsort((rows, -fused))
+    places = order(view, rows, fused)
     rare, rare_rows = _rare_match(view, request, admits)
     return Ranking(
-        rows=rows[order],
-        scores=fused[order],
-        bm25=scores[order],
-        coverage=coverage[order],
-        cosine=cosine[order],
-        lexical_rank=lexical_rank[order],
-        dense_rank=dense_rank[order],
-        evidence=_evidence(request, len(view), coverage, cosine, rare),
+        rows=rows[places],
+        scores=fused[places],
+        bm25=scores[places],
+        coverage=coverage[places],
+        held=held[places],
+        cosine=cosine[places],
+        lexical_rank=lexical_rank[places],
+        dense_rank=dense_rank[places],
+        evidence=_evidence(request, len(view), {"coverage": coverage, "held": held}, cosine, rare),
         rare=rare,
         rare_rows=rare_rows,
         admits=admits,
@@ -122,18 +129,16 @@ def _nothing() -> RowArray:
     return np.zeros(0, dtype=np.intp)
 
 
-def _cosines(view: View, request: Request, rows: RowArray) -> DoubleArray:
-    return np.full(len(rows), np.nan) if request.vector is None else dense.cosines(view, request.vector, rows)
+def _unknown(rows: RowArray) -> DoubleArray:
+    return np.full(len(rows), np.nan)
 
 
-def _lexical_pool(scores: DoubleArray, admits: BoolArray | None) -> RowArray:
-    """The 300 best rows that hold a word of the query, best first, ties by row."""
-    rows = np.flatnonzero(scores > 0.0 if admits is None else (scores > 0.0) & admits)
-    if len(rows) > POOL:
-        bound = np.partition(scores[rows], len(rows) - POOL)[len(rows) - POOL]
-        rows = rows[scores[rows] >= bound]
-    ranked: RowArray = rows[np.lexsort((rows, -scores[rows]))][:POOL]
-    return ranked
+def _lexical_pool(view: View, scores: DoubleArray, admits: BoolArray | None) -> RowArray:
+    """The 300 best rows that hold a word of the query, best first, ties by passage id."""
+    own = scores if admits is None else np.where(admits, scores, 0.0)
+    rows = at_least_the_best(own, POOL)
+    rows = rows[own[rows] > 0.0]
+    return best(view, rows, scores[rows], POOL)
 
 
 def _fused(
@@ -156,16 +161,16 @@ def _fused(
 
 
 def _evidence(
-    request: Request, passages: int, coverage: DoubleArray, cosine: DoubleArray, rare: str | None
+    request: Request, passages: int, of_words: Mapping[str, DoubleArray], cosine: DoubleArray, rare: str | None
 ) -> dict[str, float]:
     """The best of each signal over the candidates, and the probability of these."""
     evidence: dict[str, float] = {}
     if request.legs != "dense":
-        evidence["coverage"] = float(coverage.max(initial=0.0))
+        evidence |= {name: float(signal.max(initial=0.0)) for name, signal in of_words.items()}
     if request.vector is not None and not np.isnan(cosine).all():
         evidence["cosine"] = float(np.nanmax(cosine))
     words = len(request.terms.stems)
-    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("coverage"), words, passages)
+    fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("held"), words, passages)
     if fitted is not None:
         evidence["probability"] = fitted
     if rare is not None:
@@ -192,6 +197,7 @@ def signals_at(request: Request, passages: int, ranking: Ranking, place: int) ->
         passages,
         float(ranking.bm25[place]),
         float(ranking.coverage[place]),
+        float(ranking.held[place]),
         _known(ranking.cosine[place]),
         (_rank(ranking.lexical_rank[place]), _rank(ranking.dense_rank[place])),
     )
@@ -201,9 +207,15 @@ def signals_of(view: View, request: Request, row: int) -> Signals:
     """The same for a row that is no candidate: measured now, and without ranks."""
     lexical = bm25.score(view, request.terms)
     rows = np.array([row])
-    cosine = _known(_cosines(view, request, rows)[0])
+    cosine = _known((_unknown(rows) if request.vector is None else dense.cosines(view, request.vector, rows))[0])
     return _signals(
-        request, len(view), float(lexical.scores[row]), float(lexical.coverage(rows)[0]), cosine, (None, None)
+        request,
+        len(view),
+        float(lexical.scores[row]),
+        float(lexical.coverage(rows)[0]),
+        float(lexical.held(rows)[0]),
+        cosine,
+        (None, None),
     )
 
 
@@ -212,6 +224,7 @@ def _signals(
     passages: int,
     score: float,
     coverage: float,
+    held: float,
     cosine: float | None,
     ranks: tuple[int | None, int | None],
 ) -> Signals:
@@ -219,7 +232,7 @@ def _signals(
         bm25=score,
         coverage=coverage,
         cosine=cosine,
-        probability=probability(request.cuts, cosine, coverage, len(request.terms.stems), passages),
+        probability=probability(request.cuts, cosine, held, len(request.terms.stems), passages),
         lexical_rank=ranks[0],
         dense_rank=ranks[1],
     )

@@ -5,10 +5,10 @@
 2. Every hit carries a verdict on its own signals; hits below are dropped only where the caller asks (`cut="hit"` or an
    explicit `threshold=`).
 
-The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * coverage * sqrt(words) + c * ln(passages)))): a
-logistic regression of "this query can be answered" on the best cosine, the best coverage for a query of so many words
-(a long question is never covered as far as a short one), and the passages in scope. The best cosine and the best
-coverage may be of two passages, so that a query with hits may have none that passes by itself.
+The fitted probability is 1 / (1 + exp(-(bias + a * cosine + b * held * sqrt(words) + c * ln(passages)))): a logistic
+regression of "this query can be answered" on the best cosine, the largest share of the query's words that one passage
+holds, each by its weight (of a long question never as much as of a short one), and the passages in scope. Both may be
+of two passages, so that a query with hits may have none that passes by itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Cuts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         hybrid, dense, lexical: signal name -> (base, slope), for searches with both legs, or one alone. Without any (an
             embedder that nobody measured) no query is refused.
-        fit: bias and the weights of cosine, coverage * sqrt(words) and ln(passages); None without a fit.
+        fit: bias and the weights of cosine, held * sqrt(words) and ln(passages); None without a fit.
         origin: where they come from.
     """
 
@@ -71,16 +71,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def probability(cuts: Cuts, cosine: float | None, coverage: float | None, words: int, passages: int) -> float | None:
+def probability(cuts: Cuts, cosine: float | None, held: float | None, words: int, passages: int) -> float | None:
     """The fitted probability, 0 to 1; None without a fit or without both signals.
 
     Args:
+        held: the share of the query's words that a passage holds, 0 to 1 (`Lexical.held`).
         words: distinct stems of the query. passages: in scope.
     """
-    if cuts.fit is None or cosine is None or coverage is None:
+    if cuts.fit is None or cosine is None or held is None:
         return None
-    bias, by_cosine, by_coverage, by_passages = cuts.fit
-    odds = bias + by_cosine * cosine + by_coverage * coverage * math.sqrt(words) + by_passages * _size(passages)
+    bias, by_cosine, by_held, by_passages = cuts.fit
+    odds = bias + by_cosine * cosine + by_held * held * math.sqrt(words) + by_passages * _size(passages)
     # The same as 1 / (1 + exp(-odds)), and never an overflow.
     return 0.5 * (1.0 + math.tanh(odds / 2.0))
 

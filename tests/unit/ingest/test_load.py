@@ -16,8 +16,9 @@ from wellhead.backends.stores.memory import MemoryStore
 from wellhead.errors import BackendError, ConfigError, IngestStopped
 from wellhead.events import Event
 from wellhead.ingest.chunk import Chunker, Slice, paragraph, structure
-from wellhead.ingest.load import Incoming, load
-from wellhead.ingest.rows import Recipe, vector_key
+from wellhead.ingest.incoming import Incoming, Unread, batches
+from wellhead.ingest.load import load
+from wellhead.ingest.rows import Recipe, rows_of, vector_key
 from wellhead.ingest.vectors import unit
 from wellhead.ports import DocumentState
 from wellhead.records import Document, Passage, Refusal, SyncReport
@@ -198,7 +199,7 @@ def test_the_same_text_in_two_documents_or_scopes_has_two_ids() -> None:
     assert all(len(name) == 64 for name in ids)
 
 
-parts = st.lists(st.text(max_size=6), min_size=3, max_size=3)
+parts = st.lists(st.text(max_size=6), min_size=4, max_size=4)
 
 
 @given(parts, parts)
@@ -208,9 +209,32 @@ def test_no_two_vectors_share_a_key(one: list[str], other: list[str]) -> None:
 
 
 def test_a_key_does_not_run_its_parts_together() -> None:
-    assert vector_key("m", "document", "ab") != vector_key("m", "documenta", "b")
-    assert vector_key("m:16", "document", "a") != vector_key("m:1", "6document", "a")
-    assert vector_key("m", "document", "a") != vector_key("m", "query", "a")
+    assert vector_key("m", "document", "", "ab") != vector_key("m", "documenta", "", "b")
+    assert vector_key("m:16", "document", "", "a") != vector_key("m:1", "6document", "", "a")
+    assert vector_key("m", "document", "", "a") != vector_key("m", "query", "", "a")
+    assert vector_key("m", "document", "a", "b") != vector_key("m", "document", "", "a\nb")
+
+
+class Placed(Spy):
+    """Asks for the context by itself."""
+
+    def embed_passages(self, contexts: Sequence[str], texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.embed_documents([f"{text} IN {context}" for context, text in zip(contexts, texts, strict=True)])
+
+
+def test_an_embedder_gets_the_context_by_itself_where_it_can_weigh_it_and_else_before_the_text() -> None:
+    document = Document(id="a", text="Rotate them.", title="Keys")
+    assert House(Placed()).embeds(document) == ["Rotate them. IN Keys"]
+    assert House(Spy()).embeds(document) == ["Keys\nRotate them."]
+
+
+def test_a_word_of_the_title_or_a_heading_counts_twice_among_the_terms() -> None:
+    document = Document(
+        id="a", text="# Rotation\n\nRotate keys.", title="Keys", language="en", media_type="text/markdown"
+    )
+    (row,) = rows_of(document, "", House().recipe)
+    assert row.passage.context == "Keys"
+    assert row.terms.words == {"keys": 3, "rotation": 1, "rotate": 1}
 
 
 @pytest.mark.promise("D27")
@@ -490,8 +514,8 @@ def test_progress_and_events_count_up_to_the_end() -> None:
     assert len(events) == len(steps) > 1
 
 
-def test_a_run_asks_only_for_the_documents_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adding one by one would otherwise read the whole index each time."""
+def test_a_run_asks_once_and_only_for_the_documents_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding one by one would otherwise read the whole index each time, and adding many ask for each."""
     house = House()
     house.load(*(Document(id=f"d{n}", text=f"text {n}") for n in range(5)))
     asked: list[Sequence[str] | None] = []
@@ -503,4 +527,124 @@ def test_a_run_asks_only_for_the_documents_that_it_is_given(monkeypatch: pytest.
 
     monkeypatch.setattr(house.store, "states", spied)
     assert house.load(Document(id="d3", text="text 3"), Document(id="new", text="x")).unchanged == 1
-    assert asked == [["d3"], ["new"]]
+    assert asked == [["d3", "new"]]
+
+
+# -- files that are still bytes ---------------------------------------------------------------------------------------
+
+
+class Files:
+    """Files by name, as a folder hands them in; remembers which were read into documents."""
+
+    def __init__(self, house: House, origin: str = "docs") -> None:
+        self.house = house
+        self.origin = origin
+        self.read: list[str] = []
+
+    def unread(self, name: str, text: str | None, revision: str = "") -> Unread:
+        """A file whose source is over its text and how it is read; None for one that holds nothing to index."""
+        source = hashlib.sha256(f"{text}{revision}".encode()).digest()
+
+        def read() -> Incoming | None:
+            self.read.append(name)
+            if text is None:
+                return None
+            document = Document(id=name, text=text.strip())
+            return Incoming(document=document, scope="", origin=self.origin, source=source)
+
+        return Unread(id=name, scope="", origin=self.origin, source=source, size=len(text or ""), read=read)
+
+    def load(self, *items: Unread | Refusal, dry_run: bool = False) -> SyncReport:
+        self.read.clear()
+        return load(items, self.house.store, self.house.recipe, dry_run=dry_run)
+
+
+@pytest.mark.promise("D24")
+def test_a_file_whose_source_is_stored_is_not_read() -> None:
+    files = Files(House())
+    both = [files.unread("a", "one"), files.unread("b", "two")]
+    assert (files.load(*both).added, files.read) == (2, ["a", "b"])
+    report = files.load(*both)
+    assert (report.read, report.unchanged, files.read) == (2, 2, [])
+    report = files.load(files.unread("a", "one"), files.unread("b", "three"))
+    assert (report.unchanged, report.updated, files.read) == (1, 1, ["b"])
+
+
+def test_a_file_is_read_when_its_document_is_incomplete_or_gone() -> None:
+    files = Files(House())
+    files.load(files.unread("a", "one"), files.unread("b", "two"))
+    files.house.store.delete("", ["a"])
+    key = vector_key(files.house.recipe.model, "document", "", "two")
+    del files.house.store._vectors[key]
+    report = files.load(files.unread("a", "one"), files.unread("b", "two"))
+    assert (report.added, report.updated, report.embedded, files.read) == (1, 1, 2, ["a", "b"])
+
+
+def test_a_file_of_another_origin_is_read_and_compared() -> None:
+    house = House()
+    Files(house).load(Files(house).unread("a", "one"))
+    other = Files(house, origin="handbook")
+    (refusal,) = other.load(other.unread("a", "one")).refused
+    assert "pass origin='docs'" in refusal.reason
+    assert other.read == ["a"]
+
+
+def test_a_document_that_a_program_added_is_no_file_any_more() -> None:
+    files = Files(House())
+    files.load(files.unread("a", "one"))
+    files.house.load(Document(id="a", text="one"))
+    assert files.house.store.states("")["a"].source == b""
+    assert "a program that added it" in files.load(files.unread("a", "one")).refused[0].reason
+
+
+def test_bytes_that_hold_the_same_document_are_read_once() -> None:
+    files = Files(House())
+    files.load(files.unread("a", "one"), files.unread("b", "two"))
+    version = files.house.store.version()
+    edited = [files.unread("a", "one  "), files.unread("b", "two")]
+    assert (files.load(*edited, dry_run=True).unchanged, files.read) == (2, ["a"])
+    assert (files.load(*edited).unchanged, files.read) == (2, ["a"]), "a dry run remembers nothing"
+    assert (files.load(*edited).unchanged, files.read) == (2, [])
+    assert files.house.store.version() == version
+
+
+def test_a_store_that_may_not_be_written_to_remembers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files(House())
+    files.load(files.unread("a", "one"))
+    monkeypatch.setattr(MemoryStore, "read_only", True)
+    assert files.load(files.unread("a", "one ")).unchanged == 1
+    assert files.load(files.unread("a", "one ")).unchanged == 1
+    assert files.read == ["a"]
+
+
+def test_a_file_that_holds_nothing_is_in_no_batch() -> None:
+    files = Files(House())
+    told: list[tuple[int, int, str]] = []
+    items = [files.unread(f"d{n:03}", None if n % 2 else f"number {n}") for n in range(150)]
+    report = load(items, files.house.store, files.house.recipe, total=150, progress=lambda *step: told.append(step))
+    assert (report.read, report.added, report.refused) == (75, 75, ())
+    assert told == [(64, 150, "d126"), (75, 150, "d148")]
+    told.clear()
+    load(items, files.house.store, files.house.recipe, total=150, progress=lambda *step: told.append(step))
+    assert told == [(64, 150, "d126"), (75, 150, "d148")], "unchanged files are told as those that were read"
+
+
+def test_a_file_and_a_document_of_one_id_in_one_run_do_not_both_count() -> None:
+    files = Files(House())
+    files.load(files.unread("a", "one"))
+    same = files.unread("a", "one")
+    other = Incoming(document=Document(id="a", text="two"), scope="", origin="docs")
+    report = load([same, other], files.house.store, files.house.recipe)
+    assert (report.unchanged, [refusal.id for refusal in report.refused]) == (1, ["a"])
+
+
+@given(st.lists(st.integers(0, 9), max_size=300), st.integers(1, 20))
+@settings(max_examples=60)
+def test_batches_keep_the_order_and_end_at_the_limit(sizes: list[int], limit: int) -> None:
+    parts = list(batches(sizes, lambda size: size, limit))
+    assert [size for part in parts for size in part] == sizes
+    for part in parts:
+        assert 0 < len(part) <= 64
+        assert sum(part[:-1]) < limit
+    for part in parts[:-1]:
+        assert len(part) == 64 or sum(part) >= limit

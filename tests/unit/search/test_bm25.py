@@ -7,6 +7,7 @@ import inspect
 import itertools
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -96,6 +97,31 @@ def test_a_word_asked_twice_counts_twice() -> None:
 def test_no_score_exceeds_the_most_that_the_query_could_have(texts: list[str], query: str) -> None:
     answer = bm25.score(view_of(*texts), terms(query))
     assert 0.0 <= answer.scores.max() <= answer.most
+
+
+def test_a_word_is_as_rare_as_the_documents_that_hold_it_are_few_whatever_their_passages() -> None:
+    lines = ["gate a", "gate b", "gate c", "gate d"]
+    found = bm25.term_matches(view_of("\n".join(lines), "log x", "log y"), terms("gate log"), 0)
+    assert {match.term: match.documents for match in found if match.field == "stem"} == {"gate": 1, "log": 2}
+    one, many = (bm25.score(view_of(text, "log x", "log y"), terms("gate")) for text in ("gate a", "\n".join(lines)))
+    assert one.most == many.most == pytest.approx((1 + bm25.WORD_WEIGHT) * bm25.idf(3, 1) * (bm25.K1 + 1))
+
+
+def test_what_a_row_holds_of_a_query_knows_neither_repetition_nor_length() -> None:
+    view = view_of("a", "a a a b", "a " + "x " * 50, "c", "b")
+    answer = bm25.score(view, terms("a c c unknown"))
+    held = answer.held(np.array([view.rows_of(f"d{number}")[0] for number in range(5)]))
+    weights = {"a": bm25.idf(5, 3), "c": 2 * bm25.idf(5, 1), "unknown": bm25.idf(5, 0)}
+    assert held.tolist() == pytest.approx(
+        [*[weights["a"] / sum(weights.values())] * 3, weights["c"] / sum(weights.values()), 0.0]
+    )
+
+
+@given(st.lists(line, min_size=1, max_size=8), st.lists(vocabulary, max_size=6).map(" ".join))
+@settings(max_examples=60)
+def test_a_row_holds_all_of_a_query_at_most(texts: list[str], query: str) -> None:
+    held = bm25.score(view_of(*texts), terms(query)).held(np.arange(len(texts)))
+    assert ((held >= 0.0) & (held <= 1.0 + 1e-9)).all()
 
 
 def test_a_query_without_a_known_word_scores_nothing() -> None:

@@ -13,7 +13,7 @@ from wellhead.errors import UsageError
 from wellhead.ports import View
 from wellhead.records import Document
 from wellhead.search import dense
-from wellhead.testing.contracts import put
+from wellhead.testing.contracts import put, vector_of
 from wellhead.testing.fakes import HashEmbedder, document_row
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False, width=32)
@@ -61,7 +61,7 @@ def test_the_cosine_is_the_plain_one(first: list[float], second: list[float]) ->
 def test_the_cosines_of_rows_are_those_of_their_vectors() -> None:
     view, query = view_of(30), HashEmbedder().embed_query("a query")
     found = dense.cosines(view, query, np.arange(30))
-    vectors = [view.vectors.matrix[place].tolist() for place in view.vectors.of]
+    vectors = [vector_of(view, row) for row in range(30)]
     assert found == pytest.approx([plain_cosine(vector, query.tolist()) for vector in vectors], abs=1e-6)
 
 

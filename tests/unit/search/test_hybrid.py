@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import socket
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from wellhead import Document, Index, wiring
 from wellhead.backends.embedders.profiles import Profile
 from wellhead.index.asking import request
 from wellhead.records import Hits
+from wellhead.search.bm25 import idf
 from wellhead.search.rank import POOL, rank
 from wellhead.search.request import MOST_K, check
 from wellhead.search.threshold import Cuts
@@ -146,6 +148,23 @@ def test_a_filter_that_admits_nothing_gives_no_hit_and_says_so() -> None:
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_probability_asks_what_share_of_the_words_one_passage_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = Profile(weight=0.5, cuts=Cuts(fit=(0.0, 0.0, 1.0, 0.0)))
+    monkeypatch.setattr(wiring, "profile", lambda model: profile)
+    index = open_with("red gate", "red green tower " * 20, "blue")
+    hits = index.search("red green gate tower", cut="off")
+    weights = {word: idf(3, frequency) for word, frequency in (("red", 2), ("green", 1), ("gate", 1), ("tower", 1))}
+    held = {
+        document: sum(weights[word] for word in words) / sum(weights.values())
+        for document, words in (("d0", ["red", "gate"]), ("d1", ["red", "green", "tower"]), ("d2", []))
+    }
+    expected = {document: 1 / (1 + math.exp(-share * math.sqrt(4))) for document, share in held.items()}
+    assert {hit.passage.document_id: hit.signals.probability for hit in hits} == pytest.approx(expected)
+    assert hits.evidence["held"] == pytest.approx(held["d1"])
+    assert hits.evidence["probability"] == pytest.approx(expected["d1"])
+    assert index.explain("red green gate tower", hits[0].id).signals == hits[0].signals
 
 
 def test_an_empty_index_is_told_from_a_miss() -> None:

@@ -22,13 +22,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 UNKNOWN = Profile(weight=0.5, cuts=Cuts())
 PROFILES: dict[str, Profile] = {
-    "static@l2_supercat_256-log:256": Profile(
+    "static@l2_supercat_256-log-context:256": Profile(
         weight=0.5,
         cuts=Cuts(
-            hybrid={"cosine": (0.195, 0.0358), "coverage": (-0.03, 0.0542), "probability": (0.09, 0.0)},
-            dense={"cosine": (0.145, 0.0311)},
-            lexical={"coverage": (-0.015, 0.0294)},
-            fit=(-5.883, 25.424, 10.305, -1.403),
+            hybrid={"cosine": (0.2, 0.0341), "coverage": (-0.055, 0.058), "probability": (0.1, 0.0)},
+            dense={"cosine": (0.14, 0.0313)},
+            lexical={"coverage": (-0.03, 0.0317)},
+            fit=(-5.581, 26.805, 6.019, -1.576),
         ),
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -20,27 +21,35 @@ __all__ = ["Folder", "read_file", "read_folder"]
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-class Folder(msgspec.Struct, frozen=True, kw_only=True):
+class Folder(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A folder as it was listed: all entries, ordered by id. `prefix` stands before every document's id and uri."""
 
     entries: tuple[Entry, ...]
     prefix: str = ""
 
-    @property
+    @cached_property
     def found(self) -> list[Found]:
         return [entry for entry in self.entries if isinstance(entry, Found)]
 
-    @property
+    @cached_property
     def skipped(self) -> list[Skipped]:
         return [entry for entry in self.entries if isinstance(entry, Skipped)]
 
-    @property
+    @cached_property
     def refused(self) -> list[Refused]:
         return [entry for entry in self.entries if isinstance(entry, Refused)]
 
     def read(self, found: Found) -> Document:
         """`read_file` with the folder's prefix."""
         return read_file(found, self.prefix)
+
+    def content(self, found: Found) -> bytes:
+        """The bytes of a file that is to be read; errors as of `read_file`."""
+        return _content(found)
+
+    def document(self, found: Found, content: bytes) -> Document:
+        """What `read_file` makes of these bytes."""
+        return _document(found, content, self.prefix)
 
     def is_unknown(self, document_id: str) -> bool:
         """True when the walk could not tell whether this document's file is still there: it must not be removed."""
@@ -68,8 +77,11 @@ def read_file(found: Found, prefix: str = "") -> Document:
         FileSkipped: binary or blank.
         DocumentError: vanished, replaced or changed meanwhile, unreadable, or not to be read as a document.
     """
-    check_name(found.id)
-    reading = read_bytes(_content(found), found.id)
+    return _document(found, _content(found), prefix)
+
+
+def _document(found: Found, content: bytes, prefix: str) -> Document:
+    reading = read_bytes(content, found.id)
     area, slash, _ = found.id.partition("/")
     own = {key: value for key, value in reading.metadata.items() if key != "area"}
     return Document(
@@ -84,6 +96,7 @@ def read_file(found: Found, prefix: str = "") -> Document:
 
 
 def _content(found: Found) -> bytes:
+    check_name(found.id)
     try:
         with open(os.open(found.path, _FLAGS), "rb") as file:  # noqa: PTH123 (flags are the point)
             before = os.fstat(file.fileno())

@@ -8,10 +8,13 @@ from wellhead.errors import DocumentError
 from wellhead.ingest.chunk.markdown import one_line
 from wellhead.records import Metadata
 
-__all__ = ["FRONT_MATTER", "FileSkipped", "Reading"]
+__all__ = ["FRONT_MATTER", "REVISION", "FileSkipped", "Reading"]
 
 # The metadata key under which a reader says why front matter was left in the text.
 FRONT_MATTER = "front_matter"
+# Raise it with every change by which some file becomes another document: of a reader, of `read_file`, or of a library
+# that they use. It is part of what tells that a file is unchanged, so the next sync reads every file again.
+REVISION = 1
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,6 +104,7 @@ class _Walk:
         self._choice = choice
         self._max_bytes = max_bytes
         self._skip = skip
+        self._skip_names = {path.name for path in skip}  # most files need no path of their own to be told apart
         above, self._here, self._in_repository = rules_above(root)
         self._above = tuple(above)
 
@@ -143,25 +144,24 @@ class _Walk:
         if not _is_utf8(name):
             return Refused(id=_printable(identifier), reason="its name is not valid UTF-8")
         opened = self._choice.opens(name) and name != ".git"
-        path = parent.path / name
-        reason = self._left_out(parent, identifier, path, opened=opened)
+        reason = self._left_out(parent, identifier, name, opened=opened)
         if not reason and is_folder and not opened:
             reason = "vendored" if is_vendored(name, names, in_repository=self._in_repository) else ""
         if reason:
             return Skipped(id=identifier, reason=reason)
         if is_folder:
             rules = () if opened and self._ignores(parent, identifier) else parent.rules
-            return _Folder(path=path, id=identifier, rules=rules)
+            return _Folder(path=parent.path / name, id=identifier, rules=rules)
         if not self._choice.admits(identifier):
             return Skipped(id=identifier, reason="not included")
         return _entry(parent.path, name, identifier, self._max_bytes)
 
-    def _left_out(self, parent: _Folder, identifier: str, path: Path, *, opened: bool) -> str:
-        if path in self._skip:
+    def _left_out(self, parent: _Folder, identifier: str, name: str, *, opened: bool) -> str:
+        if name in self._skip_names and parent.path / name in self._skip:
             return "index folder"
         if self._choice.removes(identifier):
             return "excluded"
-        if path.name.startswith(".") and not opened:
+        if name.startswith(".") and not opened:
             return "hidden"
         return "ignored by .gitignore" if not opened and self._ignores(parent, identifier) else ""
 

@@ -1,4 +1,7 @@
-"""The view that both stores hand out: one scope as flat numpy arrays, rows by passage id."""
+"""The plain view: one scope as flat numpy arrays, rows by passage id, nothing quantised, nothing dead.
+
+What the memory store hands out, and what every faster view must agree with.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.postings import ArrayField
-from wellhead.ports import Column, Vectors
+from wellhead.ports import Column, VectorPart
 from wellhead.records import Metadata, MetadataValue, Passage
 
-__all__ = ["ArrayView", "ScopeRows", "codes", "join_vectors"]
+__all__ = ["ArrayView", "ScopeRows", "codes", "line_up"]
 
 
 class ScopeRows(NamedTuple):
     """What a store hands over: the n rows of one scope, by passage id ascending.
 
     `documents` int32[n] are places in `document_ids` and `metadata`; every document there has a row.
-    `contents` int32[n] are equal for rows of equal text.
+    `contents` int32[n] are equal for rows of equal text. `vectors` float32[n, d], all zeros for a row without one.
     """
 
     ids: Sequence[str]
@@ -34,7 +37,7 @@ class ScopeRows(NamedTuple):
     languages: Sequence[str]
     stems: ArrayField
     words: ArrayField
-    vectors: Vectors
+    vectors: NDArray[np.float32]
 
 
 def codes(values: Iterable[Hashable]) -> tuple[NDArray[np.int32], list[Hashable]]:
@@ -44,17 +47,19 @@ def codes(values: Iterable[Hashable]) -> tuple[NDArray[np.int32], list[Hashable]
     return numbers, list(seen)
 
 
-def join_vectors(keys: Sequence[bytes], vectors: Mapping[bytes, NDArray[np.float32]]) -> Vectors:
-    """The rows' vectors, each distinct one once, in the order of its first use.
+def line_up(keys: Sequence[bytes], vectors: Mapping[bytes, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The rows' vectors, one line a row: float32[n, d].
 
     Args:
         keys: the vector key of each row; b"" or a key that is not in `vectors` for a row without one.
     """
-    used = {key: place for place, key in enumerate(dict.fromkeys(key for key in keys if key in vectors))}
-    of = np.array([used.get(key, -1) for key in keys], dtype=np.int32)
-    matrix = np.stack([vectors[key] for key in used]) if used else np.zeros((0, 0), dtype=np.float32)
-    matrix.flags.writeable = False  # searches of several threads share it
-    return Vectors(matrix, of)
+    dims = next((vectors[key].size for key in keys if key in vectors), 0)
+    lines = np.zeros((len(keys), dims), dtype=np.float32)
+    for row, key in enumerate(keys):
+        if key in vectors:
+            lines[row] = vectors[key]
+    lines.flags.writeable = False  # searches of several threads share it
+    return lines
 
 
 class ArrayView:
@@ -71,7 +76,13 @@ class ArrayView:
         self._rows = rows
         self._fetch = fetch
 
+    live = None
+
     def __len__(self) -> int:
+        return len(self._rows.ids)
+
+    @property
+    def space(self) -> int:
         return len(self._rows.ids)
 
     @property
@@ -83,16 +94,45 @@ class ArrayView:
         return self._rows.words
 
     @property
-    def vectors(self) -> Vectors:
-        return self._rows.vectors
+    def dims(self) -> int:
+        return int(self._rows.vectors.shape[1])
 
-    @property
-    def documents(self) -> NDArray[np.int32]:
-        return self._rows.documents
+    @cached_property
+    def vectors(self) -> Sequence[VectorPart]:
+        floats = self._rows.vectors
+        return (VectorPart(0, floats, np.asarray(floats.any(axis=1), dtype=np.float32), None),)
 
-    @property
-    def contents(self) -> NDArray[np.int32]:
-        return self._rows.contents
+    @cached_property
+    def with_vectors(self) -> int:
+        return int(self._rows.vectors.any(axis=1).sum())
+
+    def documents(self, rows: NDArray[np.intp]) -> Sequence[int]:
+        """Equal numbers for rows of one document."""
+        numbers: list[int] = self._rows.documents[rows].tolist()
+        return numbers
+
+    @cached_property
+    def document_count(self) -> int:
+        return self.count_documents(np.arange(len(self), dtype=np.int32))
+
+    def count_documents(self, rows: NDArray[np.int32]) -> int:
+        """How many documents these rows belong to."""
+        return len(np.unique(self._rows.documents[rows]))
+
+    def contents(self, rows: NDArray[np.intp]) -> Sequence[bytes]:
+        """Equal bytes for rows of equal text."""
+        return [b"%d" % number for number in self._rows.contents[rows].tolist()]
+
+    def same_texts(self, rows: NDArray[np.intp]) -> Sequence[Sequence[int]]:
+        """For each of these rows the rows of its text, itself included."""
+        contents = self._rows.contents
+        return [np.flatnonzero(contents == content).tolist() for content in contents[rows]]
+
+    def by_id(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+        """The place of each of these rows among them, in the order of their passage ids: rows are in it already."""
+        places = np.empty(len(rows), dtype=np.int32)
+        places[np.argsort(rows, kind="stable")] = np.arange(len(rows), dtype=np.int32)
+        return places
 
     @cached_property
     def languages(self) -> Mapping[str, int]:
@@ -128,7 +168,7 @@ class ArrayView:
             if number == len(values):
                 values.append(value)
             of_document[place] = number
-        return Column(of_document[self.documents], values)
+        return Column(of_document[self._rows.documents], values)
 
     def row(self, passage_id: str) -> int | None:
         """The row of a passage by its full id."""
@@ -149,8 +189,8 @@ class ArrayView:
     def _rows_by_document(self) -> dict[str, list[int]]:
         ids = self._rows.document_ids
         grouped: dict[str, list[int]] = {document_id: [] for document_id in ids}
-        for row in np.lexsort((self._rows.ordinals, self.documents)).tolist():
-            grouped[ids[self.documents[row]]].append(row)
+        for row in np.lexsort((self._rows.ordinals, self._rows.documents)).tolist():
+            grouped[ids[self._rows.documents[row]]].append(row)
         return grouped
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
+from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.backends.stores.arrays import ArrayView, ScopeRows, codes, join_vectors
+from wellhead.backends.stores.arrays import ArrayView, ScopeRows, codes, line_up
 from wellhead.backends.stores.postings import ArrayField, Postings, pack_terms
 from wellhead.backends.stores.rules import (
     check_documents,
@@ -24,8 +26,17 @@ from wellhead.backends.stores.rules import (
     used_keys,
 )
 from wellhead.errors import StaleView, UsageError
-from wellhead.ports import DocumentState, DocumentSummary
-from wellhead.records import Document, DocumentRow, Finding, Passage, PassageRow
+from wellhead.ports import DocumentState, DocumentSummary, Refill
+from wellhead.records import (
+    CompactReport,
+    Document,
+    DocumentRow,
+    Finding,
+    Passage,
+    PassageRow,
+    RepairReport,
+    Storage,
+)
 
 __all__ = ["MemoryStore"]
 
@@ -103,6 +114,15 @@ class MemoryStore:
                 self._written()
             return len(there)
 
+    def set_sources(self, scope: str, states: Mapping[str, DocumentState]) -> None:
+        """Remember the `source` of documents that still are as these states say; the version stays as it is."""
+        with self._opened():
+            held = self._scopes.get(scope, {})
+            for name, state in states.items():
+                row = held.get(name)
+                if row is not None and (row.digest, row.origin) == (state.digest, state.origin):
+                    held[name] = msgspec.structs.replace(row, source=state.source)
+
     def _keep(self, document: DocumentRow) -> None:
         self._scopes.setdefault(document.scope, {})[document.document.id] = document
         for row in document.passages:
@@ -147,7 +167,9 @@ class MemoryStore:
             with self._opened():
                 held = self._scopes.get(scope, {})
                 rows = [held[name] for name in sorted(set(ids)) if name in held]
-        return {row.document.id: DocumentState(row.digest, row.origin, self._is_incomplete(row)) for row in rows}
+        return {
+            row.document.id: DocumentState(row.digest, row.origin, self._is_incomplete(row), row.source) for row in rows
+        }
 
     def summaries(self, scope: str) -> list[DocumentSummary]:
         """Every document of the scope without its text, by id."""
@@ -225,6 +247,34 @@ class MemoryStore:
             ]
             return len(rows), len(self._owners), len(self._vectors), findings
 
+    def repair(self, refill: Refill) -> RepairReport:  # noqa: ARG002 (the port's)
+        """Nothing to do: no disk can damage what is here."""
+        with self._opened():
+            return RepairReport()
+
+    def compact(self) -> CompactReport:
+        """Nothing to do: what was deleted is gone."""
+        with self._opened():
+            return CompactReport()
+
+    def backup(self, dest: Path) -> NoReturn:
+        """There is no file to copy.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            "an index in memory cannot be backed up",
+            where=str(dest),
+            why="it lies in no folder, and is gone with the process",
+            fix="keep it in a folder: Index.open(FOLDER)",
+        )
+
+    def storage(self) -> Storage:
+        """Nothing lies on a disk."""
+        with self._opened():
+            return Storage()
+
     def close(self) -> None:
         """Forget everything; a second call does nothing."""
         with self._lock:
@@ -248,15 +298,16 @@ def _scope_rows(documents: Sequence[DocumentRow], vectors: Mapping[bytes, NDArra
     rows = [row for row, _ in placed]
     terms = dict.fromkeys(chain.from_iterable(chain(row.terms.stems, row.terms.words) for row in rows))
     vocabulary = {term: number for number, term in enumerate(terms)}
+    places = np.array([place for _, place in placed], dtype=np.int32)
     return ScopeRows(
         ids=[row.passage.id for row in rows],
         document_ids=[document.document.id for document in filled],
         metadata=[document.document.metadata for document in filled],
-        documents=np.array([place for _, place in placed], dtype=np.int32),
+        documents=places,
         ordinals=np.array([row.passage.ordinal for row in rows], dtype=np.int32),
         contents=codes(row.passage.text for row in rows)[0],
         languages=[row.passage.language or "" for row in rows],
-        stems=ArrayField(Postings([pack_terms(row.terms.stems, vocabulary) for row in rows]), vocabulary),
-        words=ArrayField(Postings([pack_terms(row.terms.words, vocabulary) for row in rows]), vocabulary),
-        vectors=join_vectors([row.vector_key for row in rows], vectors),
+        stems=ArrayField(Postings([pack_terms(row.terms.stems, vocabulary) for row in rows]), vocabulary, places),
+        words=ArrayField(Postings([pack_terms(row.terms.words, vocabulary) for row in rows]), vocabulary, places),
+        vectors=line_up([row.vector_key for row in rows], vectors),
     )

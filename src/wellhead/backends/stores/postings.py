@@ -69,11 +69,13 @@ class ArrayField:
     Args:
         postings: rows and counts by term id.
         vocabulary: the ids by term; may hold terms of the other field.
+        documents: int32[n], equal for rows of one document.
     """
 
-    def __init__(self, postings: Postings, vocabulary: Mapping[str, int]) -> None:
+    def __init__(self, postings: Postings, vocabulary: Mapping[str, int], documents: NDArray[np.int32]) -> None:
         self._postings = postings
         self._vocabulary = vocabulary
+        self._documents = documents
         self.lengths = postings.lengths
         self.total = int(postings.lengths.sum(dtype=np.int64))
 
@@ -81,6 +83,11 @@ class ArrayField:
         """The rows of a term, or None when no row of the scope holds it."""
         term_id = self._vocabulary.get(term)
         return None if term_id is None else self._postings.of(term_id)
+
+    def frequency(self, term: str) -> int:
+        """How many documents hold the term."""
+        found = self.posting(term)
+        return 0 if found is None else len(np.unique(self._documents[found.rows]))
 
     def folded(self, term: str) -> Sequence[str]:
         """The terms of the field that equal `term` once accents are folded, ascending."""

@@ -14,6 +14,7 @@ from wellhead.doors.cli.eval import evaluate
 from wellhead.doors.cli.index import index
 from wellhead.doors.cli.inspect import ls, rm, show, stats, verify
 from wellhead.doors.cli.search import explain, search
+from wellhead.doors.cli.upkeep import backup, compact, repair
 from wellhead.errors import UsageError
 from wellhead.hints import did_you_mean
 
@@ -89,5 +90,5 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (index, search, explain, show, ls, rm, stats, verify, evaluate):
+for _command in (index, search, explain, show, ls, rm, stats, verify, repair, compact, backup, evaluate):
     cli.add_command(_command)

@@ -139,7 +139,7 @@ def _terms(explanation: Explanation) -> Sequence[str]:
     silent = sorted(absent.difference(explanation.stem_only))
     lines = [
         f"{term.score:7.3f}  {one_line(term.term)} ({term.field}; {term.passage_count}× here, "
-        f"in {counted(term.passages, 'passage')})"
+        f"in {counted(term.documents, 'document')})"
         for term in giving[:TOP_TERMS]
     ]
     if len(giving) > TOP_TERMS:

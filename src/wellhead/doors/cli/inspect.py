@@ -1,4 +1,4 @@
-"""What an index holds: `show`, `ls`, `rm`, `stats`, `verify`."""
+"""What an index holds, and whether it is sound: `show`, `ls`, `rm`, `stats`, `verify`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from wellhead.doors.cli.again import place_words
 from wellhead.doors.cli.handle import find_passage, open_index, unknown_document
 from wellhead.doors.cli.options import TEXT, index_option, json_option, scope_option
 from wellhead.doors.cli.output import command, counted, next_command, one_line, put, put_json, put_table, say
+from wellhead.doors.cli.upkeep import put_findings
 from wellhead.errors import UsageError
 
 if TYPE_CHECKING:
     from wellhead.index import Index
-    from wellhead.records import Document, IndexStats, Passage
+    from wellhead.records import Document, IndexStats, Passage, Storage
 
 __all__ = ["ls", "rm", "show", "stats", "verify"]
 
@@ -94,12 +95,15 @@ def rm(ids: tuple[str, ...], everything: bool, yes: bool, index: str, scope: dic
 
 
 @click.command()
+@click.option("--storage", "only_storage", is_flag=True, help="Only how the whole index lies on the disk.")
 @index_option
 @scope_option
 @json_option
-def stats(index: str, scope: dict[str, str], as_json: bool) -> int:
-    """Count what the index holds."""
+def stats(only_storage: bool, index: str, scope: dict[str, str], as_json: bool) -> int:
+    """Count what the index holds, and how it lies on the disk."""
     with open_index(index, scope) as opened:
+        if only_storage:
+            return _show_storage(opened.storage(), as_json)
         held = opened.stats()
     if as_json:
         put_json(held.to_dict())
@@ -110,11 +114,19 @@ def stats(index: str, scope: dict[str, str], as_json: bool) -> int:
     return 0
 
 
+def _show_storage(storage: Storage, as_json: bool) -> int:
+    if as_json:
+        put_json(storage.to_dict())
+    else:
+        _put_fields(_storage_fields(storage))
+    return 0
+
+
 @click.command()
 @index_option
 @json_option
 def verify(index: str, as_json: bool) -> int:
-    """Check every checksum and reference.
+    """Check all that is stored, and searches by brute force.
 
     Exits with 4 where something is wrong, and says how to mend it.
     """
@@ -132,8 +144,9 @@ def verify(index: str, as_json: bool) -> int:
             )
         )
         put(f"checked {checked}: {'ok' if report.ok else counted(len(report.findings), 'finding')}")
-        for finding in report.findings:
-            put((f"{finding.kind}: ", "error"), f"{finding.where}\n  why: {finding.why}\n  mend: {finding.fix}")
+        put_findings(report.findings)
+        for note in report.notes:
+            say(("note: ", "dim"), f"{note.where}\n  why: {note.why}\n  mend: {note.fix}")
     return 0 if report.ok else FOUND_DAMAGE
 
 
@@ -237,5 +250,20 @@ def _tell_stats(counted: IndexStats) -> None:
             "areas": _pairs({name or "(none)": count for name, count in counted.areas.items()}),
             "index version": counted.index_version,
             **{f"made with {name}": value for name, value in counted.fingerprint.items()},
+            **({} if counted.storage is None else _storage_fields(counted.storage)),
         }
     )
+
+
+def _storage_fields(storage: Storage) -> dict[str, object]:
+    return {
+        "segments": f"{storage.segments} with {storage.segment_rows} passages",
+        "newest passages": f"{storage.newest_rows}, in no segment yet",
+        "dead rows": storage.dead_rows,
+        "bytes of tables": f"{storage.tables_bytes:,}",
+        "bytes of log": f"{storage.log_bytes:,}",
+        "bytes of segments": f"{storage.segments_bytes:,}",
+        "unusable segments": ", ".join(storage.unusable) + ("; mend: wellhead repair" if storage.unusable else ""),
+        "unlisted files": ", ".join(storage.unlisted) + ("; harmless" if storage.unlisted else ""),
+        "not kept in shape": storage.failure,
+    }

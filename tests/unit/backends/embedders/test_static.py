@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellhead.backends.embedders import static
-from wellhead.backends.embedders.static import StaticEmbedder
+from wellhead.backends.embedders.static import CONTEXT_SHARE, StaticEmbedder
 from wellhead.errors import MissingExtra
 
 EMBEDDER = StaticEmbedder()
@@ -43,6 +43,27 @@ def test_near_meanings_are_nearer_than_far_ones() -> None:
         ["How do I get my money back?", "Refunds are paid within a week.", "The glider moves diagonally."]
     )
     assert query @ near > query @ far + 0.1
+
+
+@pytest.mark.parametrize("times", [1, 100])
+def test_the_context_has_its_share_however_long_the_text_is(times: int) -> None:
+    text = "Refunds are paid within a week. " * times
+    context, own = EMBEDDER.embed_documents(["The glider moves diagonally.", text])
+    (made,) = EMBEDDER.embed_passages(["The glider moves diagonally."], [text])
+    wanted = (1 - CONTEXT_SHARE) * own + CONTEXT_SHARE * context
+    assert made == pytest.approx(wanted / np.linalg.norm(wanted), abs=1e-6)
+
+
+def test_passages_keep_their_order_and_one_without_a_context_is_its_text_alone() -> None:
+    contexts = ["", "Keys", "", "Logs", "Keys"]
+    made = EMBEDDER.embed_passages(contexts, TEXTS)
+    assert (made.shape, made.dtype) == ((5, 256), np.float32)
+    assert np.linalg.norm(made, axis=1) == pytest.approx([1.0] * 5, abs=1e-5)
+    assert made[[0, 2]] == pytest.approx(EMBEDDER.embed_documents([TEXTS[0], TEXTS[2]]), abs=1e-6)
+    for place, (context, text) in enumerate(zip(contexts, TEXTS, strict=True)):
+        assert np.array_equal(EMBEDDER.embed_passages([context], [text])[0], made[place])
+    assert EMBEDDER.embed_passages([], []).shape == (0, 256)
+    assert not EMBEDDER.embed_passages([""], [""]).any()
 
 
 @given(stored_text)

@@ -123,3 +123,23 @@ def test_what_could_not_be_listed_is_unknown_not_gone(tmp_path: Path, monkeypatc
 def test_found_is_plain_data(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("text")
     assert read_folder(tmp_path).entries == (Found(path=tmp_path.resolve() / "a.md", id="a.md", size=4),)
+
+
+def test_a_file_is_read_from_the_bytes_that_were_taken(tmp_path: Path) -> None:
+    folder = read_folder(write(tmp_path, x__a_md="# First\n\ntext"), prefix="docs/")
+    (entry,) = folder.found
+    content = folder.content(entry)
+    before = folder.read(entry)
+    entry.path.write_text("# Second\n\ntext")
+    assert content == b"# First\n\ntext"
+    assert folder.document(entry, content) == before
+    assert before.title == "First"
+
+
+def test_a_file_that_no_reader_takes_is_refused_by_its_name_without_being_opened(tmp_path: Path) -> None:
+    (tmp_path / "b.pdf").write_bytes(b"%PDF-1.4")
+    folder = read_folder(tmp_path)
+    (entry,) = folder.found
+    entry.path.unlink()
+    with pytest.raises(DocumentError, match=r"no reader for \.pdf"):
+        folder.content(entry)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellhead.backends.readers import FileSkipped, Reading, read_bytes
+from wellhead.backends.readers.formats import has_binary_name
 from wellhead.errors import DocumentError
 
 SHARED = (Path(__file__).parents[4] / ".." / "shared" / "messy").resolve()
 MESSY = sorted(SHARED.glob("*/*")) if SHARED.is_dir() else []
 NO_READER = {".pdf", ".docx", ".pptx", ".xlsx", ".epub", ".eml"}
 needs_messy = pytest.mark.skipif(not MESSY, reason=f"the collection of messy files is not at {SHARED.name}")
+
+
+names = st.text("aA./p ng", max_size=12).map(
+    lambda name: f"x{name}".replace("//", "/").replace("/.", "/x.").rstrip("/.")
+)
+
+
+@given(st.one_of(names, names.map("{}.PnG".format), names.map("{}/.png".format), names.map("{}.png.".format)))
+@settings(max_examples=200)
+def test_a_suffix_is_what_pathlib_says(name: str) -> None:
+    assert has_binary_name(name) == (PurePosixPath(name.lower()).suffix == ".png")
 
 
 def messy(name: str) -> Reading:

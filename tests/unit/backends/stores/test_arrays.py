@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellhead.backends.stores.arrays import codes, join_vectors
+from wellhead.backends.stores.arrays import codes, line_up
 from wellhead.backends.stores.memory import MemoryStore
 from wellhead.errors import StaleView, StoreError
 from wellhead.records import Document
@@ -16,12 +16,12 @@ def test_codes_number_values_by_first_appearance():
     assert (numbers.tolist(), values, numbers.dtype) == ([0, 1, 0, 2], ["b", "a", "c"], np.int32)
 
 
-def test_vectors_stand_in_the_order_of_their_first_use():
+def test_vectors_stand_in_the_order_of_their_rows():
     one, two = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
-    matrix, of = join_vectors([b"2", b"", b"1", b"2", b"lost"], {b"1": one, b"2": two, b"unused": one})
-    assert matrix.tolist() == [[0, 1], [1, 0]]
-    assert of.tolist() == [0, -1, 1, 0, -1]
-    assert not matrix.flags.writeable
+    lines = line_up([b"2", b"", b"1", b"2", b"lost"], {b"1": one, b"2": two, b"unused": one})
+    assert lines.tolist() == [[0, 1], [0, 0], [1, 0], [0, 1], [0, 0]]
+    assert not lines.flags.writeable
+    assert line_up([b"lost"], {}).shape == (1, 0)
 
 
 def test_values_in_lists_keep_their_types_apart():

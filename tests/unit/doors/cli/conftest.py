@@ -117,9 +117,9 @@ class FakeIndex:
             signals=Signals(bm25=2.5, coverage=0.25, cosine=0.125, lexical_rank=4, dense_rank=7),
             verdict="below",
             terms=(
-                TermMatch(term="polici", field="stem", query_count=1, passage_count=2, passages=9, score=2.5),
-                TermMatch(term="absent", field="word", query_count=1, passage_count=0, passages=0, score=0.0),
-                TermMatch(term="policing", field="word", query_count=1, passage_count=0, passages=1, score=0.0),
+                TermMatch(term="polici", field="stem", query_count=1, passage_count=2, documents=9, score=2.5),
+                TermMatch(term="absent", field="word", query_count=1, passage_count=0, documents=0, score=0.0),
+                TermMatch(term="policing", field="word", query_count=1, passage_count=0, documents=1, score=0.0),
             ),
             stem_only=("policing",),
         )

@@ -176,7 +176,7 @@ def _suggested(told: str) -> list[str]:
 def test_explained_hits_show_signals_and_words(run: Any, fake: Any) -> None:
     out = run("search", "x", "--explain").stdout
     assert "signals: bm25 2.500 (rank 4), coverage 0.250, cosine 0.125 (rank 7)" in out
-    assert "2.500  polici (stem; 2× here, in 9 passages)" in out
+    assert "2.500  polici (stem; 2× here, in 9 documents)" in out
     assert "not here: absent\n" in out
     assert "only by their stem: policing" in out
     assert fake.called("explain")[1]["k"] == 10

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import shlex
 
-__all__ = ["REBUILD", "advice", "again"]
+__all__ = ["REBUILD", "REMAKE", "SWEEP", "advice", "again"]
 
-REBUILD = "restore a backup, or delete the folder of the index and index the documents again"
-_AGAIN = "index it again (`wellhead index FOLDER`, or `add` in a program), or remove it: `wellhead rm {}`"
+# For what is derived from the tables; for what no document owns; for what is only left over.
+REMAKE = "`wellhead repair` makes it anew from the tables; nothing is lost"
+REBUILD = (
+    "`wellhead repair` saves every document that is still whole; or restore a backup, or delete the folder of the "
+    "index and index the documents again"
+)
+SWEEP = "harmless; `wellhead compact` removes it"
+_AGAIN = (
+    "index it again (`wellhead index FOLDER`, or `add` in a program), or remove it (`wellhead rm {}`), or let "
+    "`wellhead repair` make it anew from its stored text"
+)
 _OF_A_DOCUMENT = ("documents", "texts", "passages", "vectors")
-_SETTING = "what the index was made with cannot be told any more: " + REBUILD
+_DERIVED = ("segments", "gone")
+_SETTING = (
+    "restore a backup, or run `wellhead repair` and give it what the index was made with: --embedder, --chunker, "
+    "--language, --scope-key, --date-key"
+)
 
 
 def again(document: object = None) -> str:
@@ -23,4 +36,6 @@ def advice(table: str, document: object = None) -> str:
     """What to do about a damaged row of a table. Terms and counts belong to no one document."""
     if table in _OF_A_DOCUMENT:
         return again(document)
+    if table in _DERIVED:
+        return REMAKE
     return _SETTING if table == "settings" else REBUILD

@@ -5,21 +5,24 @@ One connection reads and one writes, each behind a lock: readers wait for one an
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import threading
 import uuid
 import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 from wellhead.backends.stores.embedded.advice import REBUILD
+from wellhead.backends.stores.embedded.failpoint import reached
+from wellhead.backends.stores.embedded.migrate import migrate, refuse_older
 from wellhead.backends.stores.embedded.place import FILE_NAME, Place, Stamp, discard, put_in_place
 from wellhead.backends.stores.embedded.schema import check_schema, create_schema, is_empty
 from wellhead.errors import CorruptStore, StaleView, StorageFull, StoreError, UsageError, WellheadError, WriterBusy
 
-__all__ = ["FILE_NAME", "Database", "translated"]
+__all__ = ["FILE_NAME", "Database", "os_errors", "translated"]
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 # A constraint that fails after our own checks passed, or a table that is missing, means damaged pages.
@@ -37,18 +40,41 @@ def translated(where: str) -> Iterator[None]:
         raise CorruptStore("the index is damaged", where=where, why=str(error), fix=REBUILD) from error
 
 
+@contextmanager
+def os_errors(where: str) -> Iterator[None]:
+    """The system's errors about files, in our words, the original chained."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, WellheadError):
+            raise
+        raise _system_error(error, where) from error
+
+
 def _in_our_words(error: sqlite3.Error, where: str) -> WellheadError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _BUSY:
         fix = "wait until the other run has ended, then try again"
         return WriterBusy("another process is writing to this index", where=where, why=str(error), fix=fix)
     if code == sqlite3.SQLITE_FULL:
-        fix = "free some space and run it again; what was written before is safe"
-        return StorageFull("no space left for the index", where=where, why=str(error), fix=fix)
+        return _full(where, str(error))
     if code in _CORRUPT:
         return CorruptStore("the index is damaged", where=where, why=str(error), fix=REBUILD)
     fix = "check that the folder exists, may be read and written, and lies on a healthy disk with space left"
     return StoreError("the index cannot be read or written", where=where, why=str(error), fix=fix)
+
+
+def _system_error(error: OSError, where: str) -> StoreError:
+    why = error.strerror or type(error).__name__
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _full(where, why)
+    fix = "check that the folder may be written, and lies on a healthy disk"
+    return StoreError("the index cannot be written", where=where, why=why, fix=fix)
+
+
+def _full(where: str, why: str) -> StorageFull:
+    fix = "free some space and run it again; what was written before is safe"
+    return StorageFull("no space left for the index", where=where, why=why, fix=fix)
 
 
 class Database:
@@ -119,7 +145,9 @@ class Database:
             try:
                 yield connection
                 self.place.check()
+                reached("append.before_commit")
                 connection.execute("COMMIT")
+                reached("append.after_commit")
             except BaseException:
                 _roll_back(connection)
                 raise
@@ -153,6 +181,10 @@ class Database:
                 fix="search again",
             )
 
+    def os_errors(self) -> AbstractContextManager[None]:
+        """The system's errors about files beside the tables, in our words, the original chained."""
+        return os_errors(self.where)
+
     def close(self) -> None:
         """Close the connections, folding the log into the file; a second call does nothing."""
         with self._write_lock, self._read_lock, translated(self.where):
@@ -177,11 +209,17 @@ class Database:
         if not there:
             self._refuse_missing()
             self._create()
-        connection = self._connection("reader" if self.read_only else "writer")
         self.place.remember()
+        connection = self._connection("reader" if self.read_only else "writer")
         if is_empty(connection):
             self._refuse_empty()
+        if self.read_only:
+            refuse_older(connection, self.where)
+        else:
+            migrate(connection, self.where)
         check_schema(connection, self.where)
+        if not self.read_only:
+            connection.execute("PRAGMA journal_mode = WAL")  # a file that was copied or repaired may have lost it
 
     def _create(self) -> None:
         """Make the file under another name first: it never lies there half made, whoever is stopped or also at it."""

@@ -1,17 +1,17 @@
-"""Reading a scope into arrays, and single documents and passages; every row is checked on the way."""
+"""Reading documents, passages and parts out of the tables; every row is checked on the way."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wellhead.backends.stores.arrays import ScopeRows, codes, join_vectors
+from wellhead.backends.stores.embedded.build import LoadedRow, build_part, merge_parts
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.rows import (
     check_document,
     check_passage,
@@ -24,28 +24,51 @@ from wellhead.backends.stores.embedded.rows import (
 )
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.embedded.vectors import read_vectors
-from wellhead.backends.stores.postings import ArrayField, Postings
 from wellhead.errors import StaleView
-from wellhead.records import Document, Passage
+from wellhead.records import Document, Metadata, Passage
 
 __all__ = [
+    "TableLookup",
+    "check_count",
     "check_listing",
     "documents_of",
-    "load_scope",
+    "load_part",
+    "read_counter",
     "read_document",
     "read_listing",
-    "read_passages",
+    "read_scope_count",
     "read_settings",
-    "read_version",
+    "rows_among",
 ]
 
-_FEW = 8  # under a share of 1/8, looking numbers up one by one beats reading the whole vocabulary
+# A passage, its document, and its text. Its own hash tells whether that is sound: the whole text need not be read.
+_PASSAGE = """SELECT p.*, d.*, substr(CAST(t.text AS BLOB), p.first_byte + 1, p.last_byte - p.first_byte)
+              FROM passages p LEFT JOIN documents d ON d.doc = p.doc LEFT JOIN texts t ON t.doc = p.doc
+              WHERE p.passage = ?"""
+_OF_PASSAGE = len(StoredPassage._fields)
+# Rows that are held as rows at one time.
+_AT_ONCE = 10_000
+_VALUES_AT_ONCE = 500
 
 
-def read_version(connection: sqlite3.Connection) -> int:
-    """How often the store was written to."""
-    row = connection.execute("SELECT value FROM counters WHERE name = 'version'").fetchone()
-    return row[0] if row else 0
+def read_counter(connection: sqlite3.Connection, name: str, where: str) -> int:
+    """A counter, 0 where nothing was counted: see `generation.Generation`."""
+    row = connection.execute("SELECT value, checksum FROM counters WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        return 0
+    if checksum("counters", name, row[0]) != row[1]:
+        damaged("counters", f"counter {name!r}", where)
+    return int(row[0])
+
+
+def read_scope_count(connection: sqlite3.Connection, scope: str, where: str) -> tuple[int, int]:
+    """How many documents and passages were written to a scope."""
+    row = connection.execute("SELECT documents, passages, checksum FROM scopes WHERE scope = ?", (scope,)).fetchone()
+    if row is None:
+        return 0, 0
+    if checksum("scopes", scope, row[0], row[1]) != row[2]:
+        damaged("scopes", f"the counts of scope {scope!r}", where)
+    return row[0], row[1]
 
 
 def read_settings(connection: sqlite3.Connection, where: str) -> dict[str, str]:
@@ -64,73 +87,108 @@ def read_listing(connection: sqlite3.Connection, scope: str, where: str) -> list
 
 
 def read_document(connection: sqlite3.Connection, scope: str, document_id: str, where: str) -> Document | None:
-    """One document, or None.
+    """One document, or None."""
+    head = find_document(connection, scope, document_id, where)
+    if head is None:
+        return None
+    text, stored = connection.execute("SELECT text, checksum FROM texts WHERE doc = ?", (head.doc,)).fetchone() or (
+        None,
+        None,
+    )
+    return to_document(head, check_text(head, text, stored, where))
 
-    A damaged index of SQLite finds nothing where there is something, so a miss is looked up once more without it.
+
+def find_document(connection: sqlite3.Connection, scope: str, document_id: str, where: str) -> StoredDocument | None:
+    """The row of a document, checked, or None.
+
+    A damaged index of SQLite finds nothing, or something else, where there is something: so what it finds is compared,
+    and a miss is looked up once more without it.
     """
-    sql = """SELECT d.*, t.checksum, t.text FROM documents d LEFT JOIN texts t USING (doc)
-             WHERE scope = ? AND id = ?"""
-    row = connection.execute(sql, (scope, document_id)).fetchone()
-    if row is None:
+    what = f"the entry of document {document_id!r}"
+    found = connection.execute("SELECT * FROM documents WHERE scope = ? AND id = ?", (scope, document_id)).fetchone()
+    if found is None:
         sql = "SELECT 1 FROM documents NOT INDEXED WHERE scope = ? AND id = ?"
         if connection.execute(sql, (scope, document_id)).fetchone() is not None:
-            damaged(
-                "documents",
-                f"the entry of document {document_id!r}",
-                where,
-                "it is gone from SQLite's index",
-                document_id,
-            )
+            damaged("documents", what, where, "it is gone from SQLite's index", document_id)
         return None
-    document = _document(row, where)
-    if document.id != document_id:
-        damaged(
-            "documents", f"the entry of document {document_id!r}", where, f"it leads to {document.id!r}", document_id
-        )
-    return document
-
-
-def _document(row: Sequence[object], where: str) -> Document:
-    head = StoredDocument(*row[:-2])  # type: ignore[arg-type]
+    head = StoredDocument(*found)
     check_document(head, where)
-    return to_document(head, check_text(head, row[-1], row[-2], where))  # type: ignore[arg-type]
+    if (head.scope, head.id) != (scope.encode(), document_id.encode()):
+        damaged("documents", what, where, f"it leads to {shown(head.id)}", document_id)
+    return head
 
 
-def read_passages(database: Database, scope: str, ids: Sequence[str]) -> list[Passage]:
-    """The passages of these ids, in this order.
+class TableLookup:
+    """What a view asks the tables (`view.Lookup`)."""
 
-    Raises:
-        CorruptStore: stored bytes are not those that were written.
-        StaleView: one of them is not in the scope any more.
-    """
-    with database.read() as connection:
-        rows = {passage_id: _passage_row(connection, passage_id, database.where) for passage_id in dict.fromkeys(ids)}
-        documents = {
-            doc: _owner(connection, scope, doc, database.where) for doc in dict.fromkeys(r.doc for r in rows.values())
-        }
-        passages = {passage_id: to_passage(row, documents[row.doc], database.where) for passage_id, row in rows.items()}
-    return [passages[passage_id] for passage_id in ids]
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def passages(self, scope: str, places: Sequence[tuple[int, int]], version: int) -> list[Passage]:
+        """The passages of these numbers (each with its document's), in this order.
+
+        Raises:
+            CorruptStore: stored bytes are not those that were written, or are gone.
+            StaleView: the index was written to since `version`, and one of them is not in the scope any more.
+        """
+        with self._database.read() as connection:
+            reading = _Reading(connection, scope, version, self._database.where)
+            return [reading.passage(number, doc) for number, doc in places]
+
+    def document(self, scope: str, document_id: str, version: int) -> int | None:
+        """The number of a document, or None.
+
+        Raises:
+            StaleView: the index was written to since `version`.
+        """
+        where = self._database.where
+        with self._database.read() as connection:
+            if read_counter(connection, "version", where) != version:
+                _refuse_stale(document_id, where)
+            head = find_document(connection, scope, document_id, where)
+        return None if head is None else head.doc
 
 
-def _passage_row(connection: sqlite3.Connection, passage_id: str, where: str) -> StoredPassage:
-    found = connection.execute("SELECT * FROM passages WHERE id = ?", (passage_id,)).fetchone()
-    if found is None:
-        _refuse_stale(passage_id, where)
-    row = StoredPassage(*found)
-    owner = connection.execute("SELECT id FROM documents WHERE doc = ?", (row.doc,)).fetchone()
-    check_passage(row, owner[0] if owner else None, where)
-    return row
+class _Reading:
+    """Reads passages in one snapshot; a document that several of them share is read once."""
 
+    def __init__(self, connection: sqlite3.Connection, scope: str, version: int, where: str) -> None:
+        self._connection = connection
+        self._scope = scope.encode()
+        self._version = version
+        self._where = where
+        self._heads: dict[int, StoredDocument] = {}
+        self._metadata: dict[int, Metadata] = {}
 
-def _owner(connection: sqlite3.Connection, scope: str, doc: int, where: str) -> Document:
-    sql = "SELECT d.*, t.checksum, t.text FROM documents d LEFT JOIN texts t USING (doc) WHERE doc = ?"
-    found = connection.execute(sql, (doc,)).fetchone()
-    if found is None:
-        damaged("scopes", f"row {doc} of documents", where, "passages refer to it, but it is gone")
-    document = _document(found, where)
-    if found[1] != scope.encode():
-        _refuse_stale(document.id, where)
-    return document
+    def passage(self, number: int, doc: int) -> Passage:
+        found = self._connection.execute(_PASSAGE, (number,)).fetchone()
+        if found is None:
+            self._refuse_missing(number, doc)
+        row = StoredPassage(*found[:_OF_PASSAGE])
+        head = self._head(row, found[_OF_PASSAGE:-1])
+        check_passage(row, head.id, self._where)
+        return to_passage(row, head, self._metadata[row.doc], found[-1] or b"", self._where)
+
+    def _refuse_missing(self, number: int, doc: int) -> NoReturn:
+        """It was deleted since the view was taken; or, when nothing was written since, it is lost."""
+        if read_counter(self._connection, "version", self._where) != self._version:
+            _refuse_stale(f"passage {number}", self._where)
+        owner = self._connection.execute("SELECT id FROM documents WHERE doc = ?", (doc,)).fetchone()
+        name = None if owner is None else owner[0]
+        damaged("passages", f"passage {number} of document {shown(name)}", self._where, "it is gone", name)
+
+    def _head(self, row: StoredPassage, found: tuple[Any, ...]) -> StoredDocument:
+        head = self._heads.get(row.doc)
+        if head is None:
+            if found[0] is None:
+                check_passage(row, None, self._where)
+                damaged("scopes", f"row {row.doc} of documents", self._where, "passages refer to it, but it is gone")
+            head = self._heads[row.doc] = StoredDocument(*found)
+            check_document(head, self._where)
+            if head.scope != self._scope:
+                _refuse_stale(shown(head.id), self._where)
+            self._metadata[row.doc] = metadata_of(head)
+        return head
 
 
 def _refuse_stale(what: str, where: str) -> NoReturn:
@@ -142,32 +200,84 @@ def _refuse_stale(what: str, where: str) -> NoReturn:
     )
 
 
-def load_scope(connection: sqlite3.Connection, scope: str, where: str) -> ScopeRows:
-    """All rows of a scope, by passage id.
+def load_part(connection: sqlite3.Connection, first: int, last: int, where: str) -> Part:
+    """The passages numbered `first` to `last` that are there, whatever their scope, as a part.
 
     Raises:
         CorruptStore: a row is damaged or missing.
     """
-    heads = [row for row in _sound_documents_of(connection, scope, where) if row.passages]
-    rows = _passages_of(connection, scope, heads, where)
-    place_of = {row.doc: place for place, row in enumerate(heads)}
-    documents = np.array([place_of[row.doc] for row in rows], dtype=np.int32)
-    _check_counts(heads, documents, where)
-    stems, words = Postings([row.stems for row in rows]), Postings([row.words for row in rows])
-    vocabulary = _vocabulary(connection, np.union1d(stems.terms, words.terms), where)
-    keys = [row.vector_key or b"" for row in rows]
-    return ScopeRows(
-        ids=[row.id.decode() for row in rows],
-        document_ids=[row.id.decode() for row in heads],
-        metadata=[metadata_of(row) for row in heads],
-        documents=documents,
-        ordinals=np.array([row.ordinal for row in rows], dtype=np.int32),
-        contents=codes(row.text_hash for row in rows)[0],
-        languages=[(row.language or b"").decode() for row in rows],
-        stems=ArrayField(stems, vocabulary),
-        words=ArrayField(words, vocabulary),
-        vectors=join_vectors(keys, read_vectors(connection, set(filter(None, keys)), where)),
-    )
+    pieces = [
+        _load_piece(connection, start, min(start + _AT_ONCE - 1, last), where)
+        for start in range(first, last + 1, _AT_ONCE)
+    ]
+    if len(pieces) == 1:
+        return pieces[0]
+    return merge_parts(pieces, [None] * len(pieces)) if pieces else build_part([], {})
+
+
+def _load_piece(connection: sqlite3.Connection, first: int, last: int, where: str) -> Part:
+    sql = "SELECT * FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage"
+    rows = [StoredPassage(*row) for row in connection.execute(sql, (first, last))]
+    heads = {doc: _head_of(connection, doc, where) for doc in dict.fromkeys(row.doc for row in rows)}
+    for row in rows:
+        check_passage(row, heads[row.doc].id, where)
+    vectors = read_vectors(connection, {row.vector_key for row in rows if row.vector_key is not None}, where)
+    metadata = {doc: metadata_of(head) for doc, head in heads.items()}
+    loaded = [
+        LoadedRow(
+            scope=heads[row.doc].scope.decode(),
+            number=row.passage,
+            doc=row.doc,
+            id=row.id,
+            text_hash=row.text_hash,
+            language=(row.language or b"").decode(),
+            metadata=metadata[row.doc],
+            stems=row.stems,
+            words=row.words,
+            vector=None if row.vector_key is None else vectors.get(row.vector_key),
+        )
+        for row in rows
+    ]
+    return build_part(loaded, _words(connection, rows, where))
+
+
+def _head_of(connection: sqlite3.Connection, doc: int, where: str) -> StoredDocument:
+    found = connection.execute("SELECT * FROM documents WHERE doc = ?", (doc,)).fetchone()
+    if found is None:
+        damaged("scopes", f"row {doc} of documents", where, "passages refer to it, but it is gone")
+    head = StoredDocument(*found)
+    check_document(head, where)
+    return head
+
+
+def _words(connection: sqlite3.Connection, rows: Sequence[StoredPassage], where: str) -> dict[int, bytes]:
+    """The word of each term that these passages use."""
+    packed = b"".join(blob for row in rows for blob in (row.stems, row.words))
+    used = np.unique(np.frombuffer(packed, dtype="<i4")[::2])
+    words: dict[int, bytes] = {}
+    for number, word, stored in rows_among(connection, "SELECT * FROM terms WHERE term IN", used.tolist()):
+        if checksum("terms", number, word) != stored:
+            damaged("terms", f"term {shown(word)} (row {number})", where)
+        words[number] = word
+    if len(words) < len(used):
+        lost = min(set(used.tolist()) - words.keys())
+        damaged("terms", "the vocabulary", where, f"term {lost}, which passages refer to, is gone")
+    return words
+
+
+def rows_among(connection: sqlite3.Connection, sql: str, values: Sequence[int | str]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query that ends in "IN", for these values: a few hundred at a time, far quicker than one by one."""
+    for first in range(0, len(values), _VALUES_AT_ONCE):
+        some = values[first : first + _VALUES_AT_ONCE]
+        yield from connection.execute(f"{sql} ({', '.join('?' * len(some))})", some)
+
+
+def check_count(connection: sqlite3.Connection, scope: str, there: int, where: str) -> None:
+    """Raise CorruptStore unless a scope has as many passages as were written."""
+    counted = read_scope_count(connection, scope, where)
+    if counted[1] != there:
+        what = f"the list of passages of scope {scope!r}"
+        damaged("scopes", what, where, f"{there} passages, where {counted[1]} were written")
 
 
 def documents_of(connection: sqlite3.Connection, scope: str) -> list[StoredDocument]:
@@ -182,10 +292,10 @@ def check_listing(connection: sqlite3.Connection, scope: str, rows: Sequence[Sto
     what = f"the list of documents of scope {scope!r}"
     if len({row.id for row in rows}) != len(rows):
         damaged("scopes", what, where, "an id stands there twice")
-    counted = connection.execute("SELECT documents, passages FROM scopes WHERE scope = ?", (scope,)).fetchone()
+    counted = read_scope_count(connection, scope, where)
     there = (len(rows), sum(row.passages for row in rows))
-    if there != (counted or (0, 0)):
-        why = f"{there[0]} documents with {there[1]} passages, where {counted or (0, 0)} were written"
+    if there != counted:
+        why = f"{there[0]} documents with {there[1]} passages, where {counted[0]} with {counted[1]} were written"
         damaged("scopes", what, where, why)
 
 
@@ -195,47 +305,3 @@ def _sound_documents_of(connection: sqlite3.Connection, scope: str, where: str) 
         check_document(row, where)
     check_listing(connection, scope, rows, where)
     return rows
-
-
-def _passages_of(
-    connection: sqlite3.Connection, scope: str, heads: Sequence[StoredDocument], where: str
-) -> list[StoredPassage]:
-    sql = "SELECT p.* FROM documents d CROSS JOIN passages p USING (doc) WHERE d.scope = ?"
-    rows = [StoredPassage(*row) for row in connection.execute(sql, (scope,))]
-    id_of = {head.doc: head.id for head in heads}
-    for row in rows:
-        check_passage(row, id_of.get(row.doc), where)
-    if len({row.id for row in rows}) != len(rows):
-        damaged("scopes", f"the list of passages of scope {scope!r}", where, "a passage stands there twice")
-    return sorted(rows, key=lambda row: row.id)
-
-
-def _check_counts(heads: Sequence[StoredDocument], documents: NDArray[np.int32], where: str) -> None:
-    found = np.bincount(documents, minlength=len(heads)).tolist()
-    for head, there in zip(heads, found, strict=True):
-        if there != head.passages:
-            why = f"{there} of its {head.passages} passages are there"
-            damaged("passages", f"document {shown(head.id)}", where, why, head.id)
-
-
-def _vocabulary(connection: sqlite3.Connection, used: NDArray[np.int32], where: str) -> dict[str, int]:
-    """The numbers of the terms in use, by term."""
-    vocabulary: dict[str, int] = {}
-    for number, word, stored in _terms(connection, used):
-        if checksum("terms", number, word) != stored:
-            damaged("terms", f"term {shown(word)} (row {number})", where)
-        vocabulary[word.decode()] = number
-    if len(vocabulary) != len(used):
-        why = f"{len(used) - len(vocabulary)} terms that passages refer to are gone"
-        damaged("terms", "the vocabulary", where, why)
-    return vocabulary
-
-
-def _terms(connection: sqlite3.Connection, used: NDArray[np.int32]) -> Iterator[tuple[int, bytes, bytes]]:
-    (last,) = connection.execute("SELECT coalesce(max(term), 0) FROM terms").fetchone()
-    if len(used) * _FEW < last:
-        sql = "SELECT term, word, checksum FROM terms WHERE term = ?"
-        rows = (connection.execute(sql, (number,)).fetchone() for number in used.tolist())
-        return (row for row in rows if row is not None)
-    wanted = set(used.tolist())
-    return (row for row in connection.execute("SELECT term, word, checksum FROM terms") if row[0] in wanted)

@@ -24,6 +24,7 @@ class Place:
         self.where = str(folder)
         self.folder = folder.absolute()
         self.path = self.folder / FILE_NAME
+        self._name = str(self.path)
         self.log = self.path.with_name(FILE_NAME + _LOG)
         self._opened: tuple[int, int] | None = None
 
@@ -47,7 +48,7 @@ class Place:
 
     def _now(self) -> tuple[int, int] | None:
         try:
-            found = self.path.stat()
+            found = os.stat(self._name)  # noqa: PTH116 (asked several times a search)
         except OSError:
             return None
         return found.st_dev, found.st_ino

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import NoReturn
 
@@ -45,21 +46,27 @@ def document_values(doc: int, row: DocumentRow) -> tuple[Value, ...]:
         document.language,
         _json(document.metadata),
         row.digest,
+        row.source,
         int(row.incomplete),
         len(row.passages),
     )
     return (*values, checksum("documents", *values))
 
 
-def passage_values(doc: int, row: PassageRow, term_ids: dict[str, int]) -> tuple[Value, ...]:
-    """The values of a row of `passages`; SQLite numbers it."""
+def passage_values(
+    number: int, doc: int, row: PassageRow, term_ids: dict[str, int], first_byte: int
+) -> tuple[Value, ...]:
+    """The values of a row of `passages`; `first_byte` is where its slice begins in the UTF-8 form of the text."""
     passage = row.passage
     values = (
+        number,
         passage.id,
         doc,
         passage.ordinal,
         passage.start,
         passage.end,
+        first_byte,
+        first_byte + len(passage.text.encode()),
         _json(passage.heading),
         passage.page,
         passage.context,
@@ -71,7 +78,7 @@ def passage_values(doc: int, row: PassageRow, term_ids: dict[str, int]) -> tuple
         pack_terms(row.terms.stems, term_ids),
         pack_terms(row.terms.words, term_ids),
     )
-    return (None, *values, checksum("passages", *values))
+    return (*values, checksum("passages", *values))
 
 
 def _json(value: object) -> str:
@@ -81,9 +88,8 @@ def _json(value: object) -> str:
 
 def is_sound(row: StoredDocument | StoredPassage) -> bool:
     """Whether a row is as it was written."""
-    if isinstance(row, StoredDocument):
-        return checksum("documents", *row[:-1]) == row.checksum
-    return checksum("passages", *row[1:-1]) == row.checksum
+    table = "documents" if isinstance(row, StoredDocument) else "passages"
+    return checksum(table, *row[:-1]) == row.checksum
 
 
 def check_document(row: StoredDocument, where: str) -> None:
@@ -119,28 +125,27 @@ def to_document(row: StoredDocument, text: bytes) -> Document:
     )
 
 
-def to_passage(row: StoredPassage, document: Document, where: str) -> Passage:
-    """The passage of checked rows; its text is the slice of the document's.
+def to_passage(row: StoredPassage, head: StoredDocument, metadata: Metadata, text: bytes, where: str) -> Passage:
+    """The passage of checked rows, and of the bytes at its place in its document's text.
 
     Raises:
-        CorruptStore: the slice is not the text that was indexed.
+        CorruptStore: they are not the text that was indexed.
     """
-    text = document.text[row.start : row.stop]
-    if text_hash(text) != row.text_hash:
+    if hashlib.sha256(text).digest() != row.text_hash:
         why = "the document's text no longer holds what was indexed"
-        damaged("passages", f"passage {short(row.id)} of document {document.id!r}", where, why, document.id)
+        damaged("passages", f"passage {short(row.id)} of document {shown(head.id)}", where, why, head.id)
     return Passage(
         id=row.id.decode(),
-        document_id=document.id,
+        document_id=head.id.decode(),
         ordinal=row.ordinal,
-        text=text,
+        text=text.decode(),
         start=row.start,
         end=row.stop,
         heading=tuple(msgspec.json.decode(row.heading)),
         page=row.page,
-        uri=document.uri,
-        title=document.title,
-        metadata=document.metadata,
+        uri=head.uri.decode(),
+        title=head.title.decode(),
+        metadata=metadata,
         content_hash=row.text_hash.hex()[:12],
         language=_optional(row.language),
         context=row.context.decode(),

@@ -13,27 +13,33 @@ __all__ = [
     "FORMAT",
     "StoredDocument",
     "StoredPassage",
+    "StoredSegment",
     "check_schema",
     "create_schema",
     "is_empty",
 ]
 
 APPLICATION_ID = 0x57454C4C  # "WELL", in the file's header: tells our files from other programs'
-FORMAT = 1
+FORMAT = 2
 
 # documents.passages and scopes say how many rows there should be: a checksum cannot notice a row that is gone.
 # Texts stand apart, so that reading the metadata of a scope does not read its texts.
 # vectors has a rowid: without one, a vector of 1 kB would need a 4 kB overflow page of its own.
+# A number of a passage is never given again: segments know their rows by it. `gone` holds those that were deleted and
+# may still lie in a segment, or in the memory of a reader; `version` is that of the write that deleted them.
 _TABLES = (
-    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE counters (
+        name TEXT PRIMARY KEY, value INTEGER NOT NULL, checksum BLOB NOT NULL
+    ) WITHOUT ROWID""",
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum BLOB NOT NULL) WITHOUT ROWID",
     """CREATE TABLE scopes (
-        scope TEXT PRIMARY KEY, documents INTEGER NOT NULL, passages INTEGER NOT NULL
+        scope TEXT PRIMARY KEY, documents INTEGER NOT NULL, passages INTEGER NOT NULL, checksum BLOB NOT NULL
     ) WITHOUT ROWID""",
     """CREATE TABLE documents (
         doc INTEGER PRIMARY KEY, scope TEXT NOT NULL, id TEXT NOT NULL, origin TEXT NOT NULL, uri TEXT NOT NULL,
         title TEXT NOT NULL, media_type TEXT NOT NULL, language TEXT, metadata TEXT NOT NULL, digest BLOB NOT NULL,
-        incomplete INTEGER NOT NULL, passages INTEGER NOT NULL, checksum BLOB NOT NULL, UNIQUE (scope, id)
+        source BLOB NOT NULL, incomplete INTEGER NOT NULL, passages INTEGER NOT NULL, checksum BLOB NOT NULL,
+        UNIQUE (scope, id)
     )""",
     "CREATE INDEX documents_by_id ON documents (id)",
     """CREATE TABLE texts (
@@ -42,13 +48,20 @@ _TABLES = (
     """CREATE TABLE passages (
         passage INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
         doc INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE, ordinal INTEGER NOT NULL,
-        start INTEGER NOT NULL, stop INTEGER NOT NULL, heading TEXT NOT NULL, page INTEGER, context TEXT NOT NULL,
-        flags TEXT NOT NULL, language TEXT, text_hash BLOB NOT NULL, digest BLOB NOT NULL, vector_key BLOB,
-        stems BLOB NOT NULL, words BLOB NOT NULL, checksum BLOB NOT NULL, UNIQUE (doc, ordinal)
+        start INTEGER NOT NULL, stop INTEGER NOT NULL, first_byte INTEGER NOT NULL, last_byte INTEGER NOT NULL,
+        heading TEXT NOT NULL, page INTEGER, context TEXT NOT NULL, flags TEXT NOT NULL, language TEXT,
+        text_hash BLOB NOT NULL, digest BLOB NOT NULL, vector_key BLOB, stems BLOB NOT NULL, words BLOB NOT NULL,
+        checksum BLOB NOT NULL, UNIQUE (doc, ordinal)
     )""",
     "CREATE INDEX passages_by_vector ON passages (vector_key) WHERE vector_key IS NOT NULL",
     "CREATE TABLE terms (term INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, checksum BLOB NOT NULL)",
     "CREATE TABLE vectors (key BLOB PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE gone (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE INDEX gone_by_version ON gone (version)",
+    """CREATE TABLE segments (
+        name TEXT PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, rows INTEGER NOT NULL,
+        version INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL
+    ) WITHOUT ROWID""",
 )
 
 
@@ -65,6 +78,7 @@ class StoredDocument(NamedTuple):
     language: bytes | None
     metadata: bytes
     digest: bytes
+    source: bytes
     incomplete: int
     passages: int
     checksum: bytes
@@ -73,15 +87,18 @@ class StoredDocument(NamedTuple):
 class StoredPassage(NamedTuple):
     """A row of `passages`, in the order of its columns; text as UTF-8 bytes.
 
+    `start`, `stop` count characters of the document's text, `first_byte`, `last_byte` bytes of its UTF-8 form.
     `stems` and `words` are int32 pairs (term, count); `vector_key` is None for a passage without a vector.
     """
 
-    passage: int | None
+    passage: int
     id: bytes
     doc: int
     ordinal: int
     start: int
     stop: int
+    first_byte: int
+    last_byte: int
     heading: bytes
     page: int | None
     context: bytes
@@ -92,6 +109,18 @@ class StoredPassage(NamedTuple):
     vector_key: bytes | None
     stems: bytes
     words: bytes
+    checksum: bytes
+
+
+class StoredSegment(NamedTuple):
+    """A row of `segments`: a file that holds the rows numbered `first` to `last` as they were live at `version`."""
+
+    name: bytes
+    first: int
+    last: int
+    rows: int
+    version: int
+    digest: bytes
     checksum: bytes
 
 

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.backends.stores.arrays import ArrayView
+from wellhead.backends.stores.embedded.backup import backup
+from wellhead.backends.stores.embedded.compact import compact
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.generation import Generation, advance
+from wellhead.backends.stores.embedded.keeper import Keeper, waiting_rows
 from wellhead.backends.stores.embedded.load import (
-    load_scope,
+    TableLookup,
+    check_count,
+    read_counter,
     read_document,
     read_listing,
-    read_passages,
     read_settings,
-    read_version,
 )
-from wellhead.backends.stores.embedded.states import read_states, read_summaries
+from wellhead.backends.stores.embedded.segment import SegmentDamaged
+from wellhead.backends.stores.embedded.states import read_states, read_summaries, write_sources
+from wellhead.backends.stores.embedded.storage import read_storage
 from wellhead.backends.stores.embedded.vectors import known_keys
-from wellhead.backends.stores.embedded.verify import verify_store
+from wellhead.backends.stores.embedded.verify import verify_database
+from wellhead.backends.stores.embedded.view import PartsView
 from wellhead.backends.stores.embedded.write import delete_documents, put_documents, write_settings
 from wellhead.backends.stores.rules import check_documents, refuse_other_settings, refuse_pickle
-from wellhead.errors import CorruptStore
-from wellhead.ports import DocumentState, DocumentSummary
-from wellhead.records import Document, DocumentRow, Finding
+from wellhead.errors import CorruptStore, StoreError
+from wellhead.ports import DocumentState, DocumentSummary, Refill
+from wellhead.records import BackupReport, CompactReport, Document, DocumentRow, Finding, RepairReport, Storage
 
 __all__ = ["EmbeddedStore"]
 
 _T = TypeVar("_T")
+
+# Scopes whose view is kept; another one costs little.
+_VIEWS = 256
 
 
 class EmbeddedStore:
@@ -58,8 +67,15 @@ class EmbeddedStore:
     """
 
     def __init__(self, folder: Path | str, *, read_only: bool = False, timeout_s: float = 10.0) -> None:
-        self._database = Database(Path(folder), read_only=read_only, timeout_s=timeout_s)
-        self._views: dict[str, ArrayView] = {}
+        self._open(Path(folder), read_only=read_only, timeout_s=timeout_s)
+
+    def _open(self, folder: Path, *, read_only: bool, timeout_s: float) -> None:
+        self._database = Database(folder, read_only=read_only, timeout_s=timeout_s)
+        self._timeout_s = timeout_s
+        self._lookup = TableLookup(self._database)
+        self._generation: Generation | None = None
+        self._views: dict[str, PartsView] = {}
+        self._keeper = None if self._database.read_only else Keeper(self._database)
 
     def __reduce__(self) -> NoReturn:
         refuse_pickle(self)
@@ -82,7 +98,7 @@ class EmbeddedStore:
     def version(self) -> int:
         """Grows with every write; 0 for a store never written to."""
         with self._database.read() as connection:
-            return read_version(connection)
+            return read_counter(connection, "version", self.where)
 
     def settings(self) -> dict[str, str]:
         """What `set_settings` was given last; empty for a new store."""
@@ -99,7 +115,7 @@ class EmbeddedStore:
             stored = read_settings(connection, self.where)
             if stored != dict(settings):
                 refuse_other_settings(stored, expected, self.where)
-                write_settings(connection, settings)
+                write_settings(connection, settings, self.where)
 
     def put(self, documents: Sequence[DocumentRow], vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
         """Write documents whole (replacing those of the same scope and id) and new vectors (float32[d] by key).
@@ -111,21 +127,39 @@ class EmbeddedStore:
             StoreError: the disk's fault (StorageFull, WriterBusy, CorruptStore, read-only); nothing is written then.
         """
         check_documents(documents)
-        self._write(lambda connection: put_documents(connection, documents, vectors))
+        self._write(lambda connection: put_documents(connection, documents, vectors, self.where))
 
     def delete(self, scope: str, ids: Sequence[str]) -> int:
         """Delete documents, damaged ones too; how many there were. Vectors that nothing uses any more go too."""
-        return self._write(lambda connection: delete_documents(connection, scope, ids))
+        return self._write(lambda connection: delete_documents(connection, scope, ids, self.where))
+
+    def set_sources(self, scope: str, states: Mapping[str, DocumentState]) -> None:
+        """Remember the `source` of documents that still are as these states say; the version stays as it is."""
+        self._write(lambda connection: write_sources(connection, scope, states))
 
     def _write(self, change: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
             with self._database.write() as connection:
-                return change(connection)
+                done = change(connection)
+                waiting = waiting_rows(connection, self.where)
         except CorruptStore:
             # Where an index of SQLite's does not fit its table, it can be made anew; nothing was written yet.
             with self._database.write() as connection:
                 connection.execute("REINDEX")
-                return change(connection)
+                done = change(connection)
+                waiting = waiting_rows(connection, self.where)
+        if self._keeper is not None:
+            self._keeper.told(waiting[0], segments=waiting[1])
+        return done
+
+    def settle(self) -> None:
+        """Wait until the segments are in shape: everything but the newest rows in a file, few dead rows.
+
+        Raises:
+            StoreError: the disk failed; searches go on with what there is.
+        """
+        if self._keeper is not None:
+            self._keeper.settle()
 
     def get(self, scope: str, document_id: str) -> Document | None:
         """The document as it was put, or None."""
@@ -181,24 +215,93 @@ class EmbeddedStore:
             (vectors,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
         return vectors, self._database.place.size()
 
-    def view(self, scope: str) -> ArrayView:
-        """The scope as it stands now, other processes' writes included; cached until the next write."""
+    def view(self, scope: str) -> PartsView:
+        """The scope as it stands now, other processes' writes included; cached until the next write.
+
+        Raises:
+            CorruptStore: a row that has to be read is damaged, or rows are missing.
+        """
+        for patient in (True, True, False):
+            try:
+                return self._view(scope, patient=patient)
+            except SegmentDamaged:  # mostly: a file that a newer one took the place of meanwhile
+                continue
+        raise AssertionError  # the last time the rows are read from the tables
+
+    def _view(self, scope: str, *, patient: bool) -> PartsView:
         with self._database.read() as connection:
-            version = read_version(connection)
-            cached = self._views.get(scope)
-            if cached is not None and cached.version == version:
-                return cached
-            fetch = partial(read_passages, self._database, scope)
-            view = ArrayView(version, load_scope(connection, scope, self.where), fetch)
-            self._views = {name: kept for name, kept in self._views.items() if kept.version == version} | {scope: view}
+            before = self._generation
+            generation = advance(connection, before, self.folder, self.where, patient=patient)
+            if generation is not before:
+                self._generation, self._views = generation, {}
+                if self._keeper is not None and (broken := generation.broken):
+                    self._keeper.mend(broken)
+            view = self._views.get(scope)
+            if view is None:
+                view = generation.view(scope, self._lookup)
+                check_count(connection, scope, len(view), self.where)
+                if len(self._views) >= _VIEWS:
+                    self._views = {}
+                self._views[scope] = view
             return view
 
     def verify(self) -> tuple[int, int, int, list[Finding]]:
-        """Check every checksum and reference, on a connection of its own so that nobody waits."""
-        with self._database.aside() as connection:
-            return verify_store(connection, self.where)
+        """Check everything, on a connection of its own so that nobody waits (see `verify`)."""
+        return verify_database(self._database)
+
+    def storage(self) -> Storage:
+        """How the whole index lies on the disk."""
+        with self._database.read() as connection:
+            broken = self._generation.broken if self._generation is not None else ()
+            failure = self._keeper.failure if self._keeper is not None else None
+            said = "" if failure is None else f"{failure.what}: {failure.why}"
+            return read_storage(connection, self._database.place, broken=broken, failure=said)
+
+    def compact(self) -> CompactReport:
+        """Take what was deleted from the disk for good (see `compact.compact`)."""
+        with self._without_keeper():
+            return compact(self._database)
+
+    def backup(self, dest: Path) -> BackupReport:
+        """Copy the index as it is now into a new folder (see `backup.backup`)."""
+        return backup(self._database, dest)
+
+    def repair(self, refill: Refill) -> RepairReport:
+        """Make anew what is wrong, as far as that can be (see `repair.repair`). The store is closed meanwhile.
+
+        Raises:
+            StoreError: the index is open read-only.
+        """
+        from wellhead.backends.stores.embedded.repair import repair  # late: it makes a store
+
+        if self.read_only:
+            raise StoreError(
+                "an index that is open read-only cannot be repaired",
+                where=self.where,
+                why="it was opened so, or its folder may not be written to",
+                fix="open it without read_only, in a folder that may be written to",
+            )
+        with self._database.read():  # refuses when the store is closed
+            folder, timeout_s = self.folder, self._timeout_s
+        self.close()
+        try:
+            return repair(folder, refill, timeout_s=timeout_s)
+        finally:
+            self._open(folder, read_only=False, timeout_s=timeout_s)
+
+    @contextmanager
+    def _without_keeper(self) -> Iterator[None]:
+        """Let the keeper finish what it is at, and begin again after."""
+        if self._keeper is not None:
+            self._keeper.close()
+        try:
+            yield
+        finally:
+            self._keeper = None if self._database.read_only else Keeper(self._database)
 
     def close(self) -> None:
-        """Close the file, folding SQLite's log into it; a second call does nothing."""
-        self._views = {}
+        """Close the files, folding SQLite's log into its file; a second call does nothing."""
+        if self._keeper is not None:
+            self._keeper.close()
+        self._generation, self._views = None, {}
         self._database.close()

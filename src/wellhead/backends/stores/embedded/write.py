@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.checksum import checksum
+from wellhead.backends.stores.embedded.failpoint import reached
+from wellhead.backends.stores.embedded.load import read_counter, read_scope_count, rows_among
 from wellhead.backends.stores.embedded.rows import document_values, is_sound, passage_values
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.embedded.vectors import dims_of_vectors, known_keys
 from wellhead.backends.stores.rules import check_keys, check_owners, check_vectors
 from wellhead.records import DocumentRow, Terms
 
-__all__ = ["count_write", "delete_documents", "put_documents", "write_settings"]
+__all__ = ["count", "delete_documents", "put_documents", "start_over", "write_settings"]
 
 _DELETE_ROWS = (
     "DELETE FROM passages WHERE doc = ?",
@@ -26,7 +28,10 @@ _LAST_NUMBERS = ("SELECT max(doc) FROM documents", "SELECT max(doc) FROM texts",
 
 
 def put_documents(
-    connection: sqlite3.Connection, documents: Sequence[DocumentRow], vectors: Mapping[bytes, NDArray[np.float32]]
+    connection: sqlite3.Connection,
+    documents: Sequence[DocumentRow],
+    vectors: Mapping[bytes, NDArray[np.float32]],
+    where: str,
 ) -> None:
     """Replace documents whole and add new vectors.
 
@@ -37,40 +42,52 @@ def put_documents(
         return
     check_vectors(vectors, dims_of_vectors(connection))
     check_keys(documents, vectors, lambda keys: known_keys(connection, keys))
-    freed: set[bytes] = set()
+    deletion = _Deletion(connection, where)
     for row in documents:
-        _delete(connection, row.scope, row.document.id, freed)
-        _evict(connection, row, freed)
+        deletion.document(row.scope, row.document.id)
+        deletion.in_the_way_of(row)
     check_owners(documents, lambda passage_id: _owner(connection, passage_id))
+    deletion.done()
     _insert_vectors(connection, vectors)
-    _insert_documents(connection, documents)
-    _prune(connection, freed | vectors.keys())
-    count_write(connection)
+    reached("append.middle")
+    _insert_documents(connection, documents, where)
+    _prune(connection, deletion.freed | vectors.keys())
+    count(connection, "version", where)
 
 
-def delete_documents(connection: sqlite3.Connection, scope: str, ids: Iterable[str]) -> int:
+def delete_documents(connection: sqlite3.Connection, scope: str, ids: Iterable[str], where: str) -> int:
     """Delete documents and the vectors that only they used; how many documents there were."""
-    freed: set[bytes] = set()
-    deleted = sum(_delete(connection, scope, document_id, freed) for document_id in dict.fromkeys(ids))
-    _prune(connection, freed)
+    deletion = _Deletion(connection, where)
+    deleted = sum(deletion.document(scope, document_id) for document_id in dict.fromkeys(ids))
+    deletion.done()
+    _prune(connection, deletion.freed)
     if deleted:
-        count_write(connection)
+        count(connection, "version", where)
     return deleted
 
 
-def write_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+def write_settings(connection: sqlite3.Connection, settings: Mapping[str, str], where: str) -> None:
     """Replace all settings."""
     connection.execute("DELETE FROM settings")
     rows = [(name, value, checksum("settings", name, value)) for name, value in settings.items()]
     connection.executemany("INSERT INTO settings VALUES (?, ?, ?)", rows)
-    count_write(connection)
+    count(connection, "version", where)
 
 
-def count_write(connection: sqlite3.Connection) -> None:
-    """Raise the version by one."""
+def start_over(connection: sqlite3.Connection, where: str) -> None:
+    """Forget what is derived: all rows are read from the tables again, and put into new segments."""
+    connection.execute("DELETE FROM segments")
+    connection.execute("DELETE FROM gone")
+    count(connection, "epoch", where)
+
+
+def count(connection: sqlite3.Connection, name: str, where: str, by: int = 1) -> int:
+    """Raise a counter; its new value."""
+    value = read_counter(connection, name, where) + by
     connection.execute(
-        "INSERT INTO counters VALUES ('version', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
+        "INSERT OR REPLACE INTO counters VALUES (?, ?, ?)", (name, value, checksum("counters", name, value))
     )
+    return value
 
 
 def _owner(connection: sqlite3.Connection, passage_id: str) -> tuple[str, str] | None:
@@ -79,51 +96,78 @@ def _owner(connection: sqlite3.Connection, passage_id: str) -> tuple[str, str] |
     return (row[0].decode(), row[1].decode()) if row else None
 
 
-def _delete(connection: sqlite3.Connection, scope: str, document_id: str, freed: set[bytes]) -> bool:
-    """Delete one document with its text and passages; their vector keys are added to `freed`."""
-    sql = "SELECT * FROM documents WHERE scope = ? AND id = ?"
-    found = connection.execute(sql, (scope, document_id)).fetchone()
-    if found is None:
-        return False
-    head = StoredDocument(*found)
-    there = _delete_rows(connection, head.doc, freed)
-    # What a damaged row says of its passages counts for nothing: those that are there were most likely all.
-    _count_rows(connection, scope, -1, -(head.passages if is_sound(head) else there))
-    return True
+class _Deletion:
+    """What one write deletes; the keys of vectors that may be of no use any more gather in `freed`."""
 
+    def __init__(self, connection: sqlite3.Connection, where: str) -> None:
+        self._connection = connection
+        self._where = where
+        self._version = read_counter(connection, "version", where) + 1
+        self._torn = False
+        self.freed: set[bytes] = set()
 
-def _delete_rows(connection: sqlite3.Connection, doc: int, freed: set[bytes]) -> int:
-    """Delete everything under a number, whether or not a document has it; how many passages there were."""
-    keys = [key for (key,) in connection.execute("SELECT vector_key FROM passages WHERE doc = ?", (doc,))]
-    freed.update(key for key in keys if key is not None)
-    for sql in _DELETE_ROWS:
-        connection.execute(sql, (doc,))
-    return len(keys)
+    def done(self) -> None:
+        """Where rows were lost before, nobody can say which a segment or a reader still holds: all begin anew."""
+        if self._torn:
+            start_over(self._connection, self._where)
 
-
-def _evict(connection: sqlite3.Connection, row: DocumentRow, freed: set[bytes]) -> None:
-    """Make room where damage gave passages of this document to another one, or to none.
-
-    Its own row was found by its id and deleted before; so a damaged or missing owner was this document's row.
-    """
-    for passage in row.passages:
-        found = connection.execute("SELECT * FROM passages WHERE id = ?", (passage.passage.id,)).fetchone()
+    def document(self, scope: str, document_id: str) -> bool:
+        """Delete a document with its text and passages; whether it was there."""
+        sql = "SELECT * FROM documents WHERE scope = ? AND id = ?"
+        found = self._connection.execute(sql, (scope, document_id)).fetchone()
         if found is None:
-            continue
-        held = StoredPassage(*found)
-        owner = connection.execute("SELECT * FROM documents WHERE doc = ?", (held.doc,)).fetchone()
-        if not is_sound(held):
-            connection.execute("DELETE FROM passages WHERE passage = ?", (held.passage,))
-            freed.add(held.vector_key or b"")
-        elif owner is None or not is_sound(StoredDocument(*owner)):
-            _count_rows(connection, row.scope, -1, -_delete_rows(connection, held.doc, freed))
+            return False
+        head = StoredDocument(*found)
+        there = self._rows(head.doc)
+        self._torn = self._torn or not is_sound(head) or there != head.passages
+        # What a damaged row says of its passages counts for nothing: those that are there were most likely all.
+        _count_rows(self._connection, scope, -1, -(head.passages if is_sound(head) else there), self._where)
+        return True
+
+    def in_the_way_of(self, row: DocumentRow) -> None:
+        """Make room where damage gave passages of this document to another one, or to none.
+
+        Its own row was found by its id and deleted before; so a damaged or missing owner was this document's row.
+        """
+        for passage in row.passages:
+            sql = "SELECT * FROM passages WHERE id = ?"
+            found = self._connection.execute(sql, (passage.passage.id,)).fetchone()
+            if found is None:
+                continue
+            held = StoredPassage(*found)
+            self._torn = True
+            owner = self._connection.execute("SELECT * FROM documents WHERE doc = ?", (held.doc,)).fetchone()
+            if not is_sound(held):
+                self._gone(held.passage)
+                self._connection.execute("DELETE FROM passages WHERE passage = ?", (held.passage,))
+                self.freed.add(held.vector_key or b"")
+            elif owner is None or not is_sound(StoredDocument(*owner)):
+                _count_rows(self._connection, row.scope, -1, -self._rows(held.doc), self._where)
+
+    def _rows(self, doc: int) -> int:
+        """Delete everything under a number, whether or not a document has it; how many passages there were."""
+        sql = "SELECT passage, vector_key FROM passages WHERE doc = ?"
+        held = self._connection.execute(sql, (doc,)).fetchall()
+        self.freed.update(key for _, key in held if key is not None)
+        for number, _ in held:
+            self._gone(number)
+        for sql in _DELETE_ROWS:
+            self._connection.execute(sql, (doc,))
+        return len(held)
+
+    def _gone(self, number: int) -> None:
+        row = (number, self._version, checksum("gone", number, self._version))
+        self._connection.execute("INSERT OR REPLACE INTO gone VALUES (?, ?, ?)", row)
 
 
-def _count_rows(connection: sqlite3.Connection, scope: str, documents: int, passages: int) -> None:
-    sql = """INSERT INTO scopes VALUES (?1, ?2, ?3) ON CONFLICT (scope)
-             DO UPDATE SET documents = documents + ?2, passages = passages + ?3"""
-    connection.execute(sql, (scope, documents, passages))
-    connection.execute("DELETE FROM scopes WHERE scope = ? AND documents = 0 AND passages = 0", (scope,))
+def _count_rows(connection: sqlite3.Connection, scope: str, documents: int, passages: int, where: str) -> None:
+    held = read_scope_count(connection, scope, where)
+    counts = (held[0] + documents, held[1] + passages)
+    if counts == (0, 0):
+        connection.execute("DELETE FROM scopes WHERE scope = ?", (scope,))
+    else:
+        row = (scope, *counts, checksum("scopes", scope, *counts))
+        connection.execute("INSERT OR REPLACE INTO scopes VALUES (?, ?, ?, ?)", row)
 
 
 def _insert_vectors(connection: sqlite3.Connection, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
@@ -133,19 +177,39 @@ def _insert_vectors(connection: sqlite3.Connection, vectors: Mapping[bytes, NDAr
     connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
 
-def _insert_documents(connection: sqlite3.Connection, documents: Sequence[DocumentRow]) -> None:
+def _insert_documents(connection: sqlite3.Connection, documents: Sequence[DocumentRow], where: str) -> None:
     term_ids = _term_ids(connection, documents)
+    number = _passage_numbers(connection, sum(len(row.passages) for row in documents), where)
     for doc, row in enumerate(documents, _last_number(connection) + 1):
         connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", document_values(doc, row)
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", document_values(doc, row)
         )
         text = row.document.text
         connection.execute("INSERT INTO texts VALUES (?, ?, ?)", (doc, checksum("texts", doc, text), text))
         connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (passage_values(doc, passage, term_ids) for passage in row.passages),
+            "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                passage_values(number + place, doc, passage, term_ids, first_byte)
+                for place, (passage, first_byte) in enumerate(zip(row.passages, _first_bytes(row), strict=True))
+            ),
         )
-        _count_rows(connection, row.scope, 1, len(row.passages))
+        number += len(row.passages)
+        _count_rows(connection, row.scope, 1, len(row.passages), where)
+
+
+def _passage_numbers(connection: sqlite3.Connection, many: int, where: str) -> int:
+    """The first of so many new numbers in a row: greater than any that was ever given."""
+    return count(connection, "passage", where, many) - many + 1
+
+
+def _first_bytes(row: DocumentRow) -> Iterator[int]:
+    """Where the slice of each passage begins in the UTF-8 form of the document's text. They begin in order."""
+    text, at, before = row.document.text, 0, 0
+    for one in row.passages:
+        start = one.passage.start
+        before += len(text[at:start].encode()) if start >= at else -len(text[start:at].encode())
+        at = start
+        yield before
 
 
 def _last_number(connection: sqlite3.Connection) -> int:
@@ -156,14 +220,10 @@ def _last_number(connection: sqlite3.Connection) -> int:
 def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow]) -> dict[str, int]:
     """The number of every term of these documents; new terms get the next ones."""
     fields = [counts for row in documents for passage in row.passages for counts in _fields(passage.terms)]
-    found: dict[str, int] = {}
-    new: list[str] = []
-    for term in dict.fromkeys(term for counts in fields for term in counts):
-        row = connection.execute("SELECT term FROM terms WHERE word = ?", (term,)).fetchone()
-        if row:
-            found[term] = row[0]
-        else:
-            new.append(term)
+    used = list(dict.fromkeys(term for counts in fields for term in counts))
+    rows_found = rows_among(connection, "SELECT word, term FROM terms WHERE word IN", used)
+    found: dict[str, int] = {word.decode(): number for word, number in rows_found}
+    new = [term for term in used if term not in found]
     (last,) = connection.execute("SELECT coalesce(max(term), 0) FROM terms").fetchone()
     numbered = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
     rows = ((number, word, checksum("terms", number, word)) for word, number in numbered.items())

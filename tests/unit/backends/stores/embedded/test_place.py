@@ -19,10 +19,11 @@ from wellhead.testing.contracts import put, refusal
 READER = """
 import os, sys
 from wellhead.backends.stores.embedded.store import EmbeddedStore
+from wellhead.testing.contracts import live_rows
 
 def told(store):
     view = store.view("")
-    return f"{sorted(store.states(''))} {len(view)} {len(view.passages(range(len(view))))}"
+    return f"{sorted(store.states(''))} {len(view)} {len(view.passages(live_rows(view)))}"
 
 # Once as the owner, for what is imported late: the other user may not be allowed to read the environment.
 owner = EmbeddedStore(sys.argv[1])
