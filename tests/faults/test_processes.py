@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -81,7 +81,20 @@ def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     """A process that ends by itself."""
     command = [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End it, and all that it has forked."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def ended(process: subprocess.Popen[str], timeout_s: float) -> str:
@@ -89,7 +102,7 @@ def ended(process: subprocess.Popen[str], timeout_s: float) -> str:
     try:
         said, complaint = process.communicate(timeout=timeout_s)
     finally:
-        process.kill()
+        end(process)
     assert process.returncode == 0, complaint
     assert complaint == ""
     return said
@@ -103,9 +116,9 @@ def test_two_writers_and_eight_readers_never_stand_in_one_anothers_way(tmp_path:
         writers = [running.enter_context(start(WRITER, tmp_path, name, until)) for name in ("one", "two")]
         readers = [running.enter_context(start(READER, tmp_path, ("read-only", "")[n % 2], until)) for n in range(8)]
         for process in (*writers, *readers):
-            running.callback(process.kill)
+            running.callback(end, process)
         compactor = running.enter_context(start(COMPACTOR, tmp_path, until))
-        running.callback(compactor.kill)
+        running.callback(end, compactor)
         written = [int(ended(process, 2 * SECONDS + 20)) for process in writers]
         compacted = ended(compactor, 2 * SECONDS)
         told = [json.loads(ended(process, 2 * SECONDS)) for process in readers]
@@ -248,7 +261,7 @@ def test_an_image_with_a_damaged_segment_answers_all_the_same(tmp_path: Path, mo
 # --- handles in other processes ------------------------------------------------------------------------------------
 
 FORKING = """
-import os, sys, traceback
+import os, sys, threading, time, traceback
 from wellhead import Document, Index
 from wellhead.backends.stores.embedded import keeper
 from wellhead.testing.fakes import HashEmbedder
@@ -257,21 +270,12 @@ keeper.FLUSH_ROWS = 8
 def add(index, name, word):
     index.add(Document(id=f"{name}/{n}", text=f"shared {word}, and {name} {n}") for n in range(6))
 
-index = Index.open(sys.argv[1], embedder=HashEmbedder(), languages=["en"])
-codes = []
-for turn in range(15):
-    add(index, f"parent{turn}", "dublo")  # leaves the keeper at work
-    index.search("shared")
+def raised(work):
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            assert len(list(index.documents())) == 6 * (2 * turn + 1)
-            word = "qua" + "bdfgklmnprstvzx"[turn] + "ino"
-            add(index, f"child{turn}", word)
-            assert len(index.search(word, mode="lexical", cut="off")) == 6
-            index._house.store.settle()
-            index.close()
+            work()
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -279,14 +283,41 @@ for turn in range(15):
             sys.stderr.flush()
             os._exit(code)
     codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+def look():
+    assert index.search("shared", mode="lexical", cut="off")
+
+def work():
+    assert len(list(index.documents())) == 6 * (2 * turn + 1)
+    word = "qua" + "bdfgklmnprstvzx"[turn] + "ino"
+    add(index, f"child{turn}", word)
+    assert len(index.search(word, mode="lexical", cut="off")) == 6
+    index._house.store.settle()
+    index.close()
+
+index = Index.open(sys.argv[1], embedder=HashEmbedder(), languages=["en"])
+codes, done = [], threading.Event()
+def verify():
+    while not done.is_set():
+        assert index.verify().ok
+verifying = threading.Thread(target=verify)
+verifying.start()
+for turn in range(15):
+    add(index, f"parent{turn}", "dublo")  # leaves the keeper at work
+    for pause in range(4):
+        raised(look)
+        time.sleep(0.001 * pause)
+    raised(work)
+done.set()
+verifying.join()
 index._house.store.settle()
-print(codes == [0] * 15, index.verify().ok, len(list(index.documents())), len(index.search("shared", k=100)))
+print(codes == [0] * 75, index.verify().ok, len(list(index.documents())), len(index.search("shared", k=100)))
 index.close()
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_parent_and_child_go_on_after_a_fork_while_the_keeper_works(tmp_path: Path) -> None:
+def test_parent_and_child_go_on_after_a_fork_while_the_keeper_and_a_verification_work(tmp_path: Path) -> None:
     assert ended(start(FORKING, tmp_path), 60) == "True True 180 100\n"
 
 

@@ -204,6 +204,35 @@ def spoiled(data: bytes, dice: random.Random) -> bytes:
     return bytes(changed)
 
 
+def test_a_flip_in_an_index_of_an_older_format_is_harmless_or_stops_its_migration(tmp_path: Path) -> None:
+    dice, kept, folder = chance(), Path(__file__).parents[1] / "fixtures" / "format-1" / FILE_NAME, tmp_path / "kb"
+    data = kept.read_bytes()
+
+    def migrated(changed: bytes) -> object:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / FILE_NAME).write_bytes(changed)
+        with open_sample(folder) as index:
+            handles = [index.scoped(tenant=tenant) for tenant in ("acme", "globex")]
+            hits = [handle.search("replica backup FRY-4012 restore", k=50, cut="off") for handle in handles]
+            documents = [list(handle.documents()) for handle in handles]
+            passages = [handle.passages(one.id) for handle, own in zip(handles, documents, strict=True) for one in own]
+            assert index.verify().ok
+            return [[(hit.id, hit.score) for hit in one] for one in hits], documents, passages
+
+    sound, refused = migrated(data), 0
+    for _ in range(150):
+        offset, bit = dice.randrange(len(data)), dice.randrange(8)
+        changed = bytearray(data)
+        changed[offset] ^= 1 << bit
+        try:
+            assert migrated(changed) == sound, f"bit {bit} of byte {offset}"
+        except WellheadError as error:
+            refused += 1
+            assert error.fix  # noqa: PT017
+    assert 10 < refused < 140
+
+
 # --- writes over damage --------------------------------------------------------------------------------------------
 
 

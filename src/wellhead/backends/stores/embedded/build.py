@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.part import FIELDS, Names, Part, arrays_of_blobs, arrays_of_words
+from wellhead.errors import CorruptStore
 from wellhead.records import Metadata, MetadataValue
 from wellhead.search.dense import quantise
 
@@ -299,4 +300,10 @@ class _Merge:
             terms = part.arrays["word.terms"]
             for place in np.flatnonzero(np.isin(terms, used)).tolist():
                 words.setdefault(int(terms[place]), part.words[place])
+        if len(set(words.values())) < len(words):
+            raise CorruptStore(
+                "the vocabulary is damaged",
+                why="a word has two numbers",
+                fix="`wellhead repair` makes the index anew from the texts that it holds",
+            )
         return words

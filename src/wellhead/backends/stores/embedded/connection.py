@@ -104,6 +104,8 @@ class Database:
         self._unlocked = self.read_only and not self.place.writable()
         self._read_lock = threading.RLock()
         self._write_lock = threading.RLock()
+        self._asides = threading.Condition()
+        self._aside = 0
         self._connections: dict[str, sqlite3.Connection] = {}
         self._stamp: Stamp = ()
         self._closed = False
@@ -157,9 +159,21 @@ class Database:
         """A connection of its own, one snapshot, for long reads that must not hold up others."""
         self._refuse_closed()
         self.place.check()
-        with translated(self.where), self._untorn(), closing(self._connect("ro")) as connection:
+        with self._beside(), translated(self.where), self._untorn(), closing(self._connect("ro")) as connection:
             connection.execute("BEGIN")
             yield connection
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Counted: a fork while a thread is inside SQLite would leave its locks taken in the child, for ever."""
+        with self._asides:
+            self._aside += 1
+        try:
+            yield
+        finally:
+            with self._asides:
+                self._aside -= 1
+                self._asides.notify_all()
 
     @contextmanager
     def _untorn(self) -> Iterator[None]:
@@ -193,6 +207,8 @@ class Database:
 
     def hold(self) -> None:
         """Wait until no thread is inside a transaction, and let none begin."""
+        self._asides.acquire()
+        self._asides.wait_for(lambda: not self._aside)
         self._write_lock.acquire()
         self._read_lock.acquire()
 
@@ -202,6 +218,7 @@ class Database:
             _close_all(self._connections)
         self._read_lock.release()
         self._write_lock.release()
+        self._asides.release()
 
     def _prepare(self) -> None:
         with _os_errors(self.where):

@@ -27,8 +27,9 @@ from wellhead.backends.stores.embedded.load import load_part, read_counter
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment, write_segment
+from wellhead.backends.stores.embedded.vocabulary import forget_unused
 from wellhead.backends.stores.embedded.write import count
-from wellhead.errors import WellheadError
+from wellhead.errors import StoreError, WellheadError
 
 __all__ = ["FLUSH_ROWS", "Job", "Keeper", "carry_out", "plan", "waiting_rows"]
 
@@ -270,11 +271,33 @@ class Keeper:
         """Do one job after the other, until there is none."""
         try:
             while not self._stopped and (job := self._next(ratio)) is not None:
-                carry_out(self._database, job)
+                if carry_out(self._database, job) and self._has_dropped(job):
+                    forget_unused(self._database)
             self.failure = None
-        except WellheadError as error:  # the tables hold everything: searches go on, only slower
-            self.failure = error
-            log.warning("the segments of %s could not be kept in shape: %s", self._database.where, error)
+        except WellheadError as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 (whoever waits for this thread must be told, whatever happened)
+            self._failed(
+                StoreError(
+                    "the segments could not be kept in shape",
+                    where=self._database.where,
+                    why=f"{type(error).__name__}: {error}",
+                    fix="run `wellhead verify`; searches go on, only slower",
+                )
+            )
+
+    def _failed(self, error: WellheadError) -> None:
+        """The tables hold everything, so searches go on; it is tried again after the next write."""
+        self.failure = error
+        log.warning("the segments of %s could not be kept in shape: %s", self._database.where, error)
+
+    def _has_dropped(self, job: Job) -> bool:
+        """Whether a job left out so many dead rows that their words may be of no use any more."""
+        before = sum(one.rows for one in job.sources)
+        with self._database.aside() as connection:
+            sql = "SELECT coalesce(sum(rows), 0) FROM segments WHERE first >= ? AND last <= ?"
+            (after,) = connection.execute(sql, (job.first, job.last)).fetchone()
+        return bool(before - after >= DEAD_SHARE * before > 0)
 
     def _next(self, ratio: int) -> Job | None:
         with self._database.aside() as connection:

@@ -46,18 +46,17 @@ _PASSAGE = """SELECT p.*, d.*, substr(CAST(t.text AS BLOB), p.first_byte + 1, p.
               FROM passages p LEFT JOIN documents d ON d.doc = p.doc LEFT JOIN texts t ON t.doc = p.doc
               WHERE p.passage = ?"""
 _OF_PASSAGE = len(StoredPassage._fields)
+_UNFIT = "its bytes do not fit its checksum"
 # Rows that are held as rows at one time.
 _AT_ONCE = 10_000
 _VALUES_AT_ONCE = 500
 
 
 def read_counter(connection: sqlite3.Connection, name: str, where: str) -> int:
-    """A counter, 0 where nothing was counted: see `generation.Generation`."""
+    """One of `schema.COUNTERS`."""
     row = connection.execute("SELECT value, checksum FROM counters WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        return 0
-    if checksum("counters", name, row[0]) != row[1]:
-        damaged("counters", f"counter {name!r}", where)
+    if row is None or checksum("counters", name, row[0]) != row[1]:
+        damaged("counters", f"counter {name!r}", where, "it is gone" if row is None else _UNFIT)
     return int(row[0])
 
 
@@ -262,6 +261,8 @@ def _words(connection: sqlite3.Connection, rows: Sequence[StoredPassage], where:
     if len(words) < len(used):
         lost = min(set(used.tolist()) - words.keys())
         damaged("terms", "the vocabulary", where, f"term {lost}, which passages refer to, is gone")
+    if len(set(words.values())) < len(words):
+        damaged("terms", "the vocabulary", where, "a word stands there twice")
     return words
 
 
@@ -290,6 +291,8 @@ def documents_of(connection: sqlite3.Connection, scope: str) -> list[StoredDocum
 def check_listing(connection: sqlite3.Connection, scope: str, rows: Sequence[StoredDocument], where: str) -> None:
     """Raise CorruptStore unless sound rows are those that were written, each once: none says that another is gone."""
     what = f"the list of documents of scope {scope!r}"
+    if any(row.scope != scope.encode() for row in rows):
+        damaged("scopes", what, where, "it leads into another scope")
     if len({row.id for row in rows}) != len(rows):
         damaged("scopes", what, where, "an id stands there twice")
     counted = read_scope_count(connection, scope, where)

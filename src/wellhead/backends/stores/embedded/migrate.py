@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import sys
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
@@ -221,6 +223,19 @@ class _Format1:
             self._copy_passages(head, rows, text)
         for table in ("texts", "passages"):
             self._check_nothing_left(table)
+        self._check_terms()
+
+    def _check_terms(self) -> None:
+        """Every term that passages refer to is in the vocabulary."""
+        used: set[int] = set()
+        for blobs in self._connection.execute("SELECT stems, words FROM passages"):
+            for blob in blobs:
+                pairs = array("i", blob)
+                if sys.byteorder == "big":
+                    pairs.byteswap()
+                used.update(pairs[::2])
+        if lost := used - {term for (term,) in self._connection.execute("SELECT term FROM terms")}:
+            self._damaged("the vocabulary", f"{len(lost)} terms that passages refer to are gone")
 
     def _copy_head(self, head: _Document1) -> None:
         values = (
@@ -284,9 +299,11 @@ class _Format1:
             self._insert("scopes", (_text(scope), *counts, checksum("scopes", scope, *counts)))
         counters = dict(self._connection.execute("SELECT name, value FROM counters_of_1"))
         (last,) = self._connection.execute("SELECT max(passage) FROM passages").fetchone()
-        for name, value in (("version", counters.get(b"version")), ("passage", last)):
-            if value:
-                self._insert("counters", (name, value, checksum("counters", name, value)))
+        for name, value in (("version", counters.get(b"version", 0)), ("passage", last or 0)):
+            if not isinstance(value, int):
+                self._damaged(f"counter {name!r}", f"it is {shown(value)}")
+            row = (name, value, checksum("counters", name, value))
+            self._connection.execute("INSERT OR REPLACE INTO counters VALUES (?, ?, ?)", row)
 
     def _damaged(self, what: str, why: str = "its bytes do not fit its checksum") -> NoReturn:
         self._refuse(f"{what} is damaged", why)

@@ -217,7 +217,7 @@ def _make(workshop: Path, salvage: Salvage, refill: Refill, timeout_s: float) ->
 def _begin_above(connection: sqlite3.Connection, salvage: Salvage) -> None:
     """Start from the counters and vectors of the damaged file: no number is given twice, no text embedded twice."""
     counters = ((name, value, checksum("counters", name, value)) for name, value in salvage.counters().items())
-    connection.executemany("INSERT INTO counters VALUES (?, ?, ?)", counters)
+    connection.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?, ?)", counters)
     connection.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", salvage.vectors())
 
 

@@ -6,10 +6,12 @@ import sqlite3
 from typing import NamedTuple
 
 from wellhead.backends.stores.embedded.advice import REBUILD
+from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.errors import CorruptStore, StaleIndex
 
 __all__ = [
     "APPLICATION_ID",
+    "COUNTERS",
     "FORMAT",
     "StoredDocument",
     "StoredPassage",
@@ -63,6 +65,11 @@ _TABLES = (
         version INTEGER NOT NULL, digest BLOB NOT NULL, checksum BLOB NOT NULL
     ) WITHOUT ROWID""",
 )
+
+
+# Of writes; the highest number of a passage and of a term that was given; of changes of the list of segments; and how
+# often everything derived began anew.
+COUNTERS = ("version", "passage", "term", "layout", "epoch")
 
 
 class StoredDocument(NamedTuple):
@@ -133,6 +140,9 @@ def create_schema(connection: sqlite3.Connection) -> None:
     """Create the tables, inside the caller's transaction."""
     for statement in _TABLES:
         connection.execute(statement)
+    # They begin at 0 and are never deleted: one that is missing is lost.
+    rows = ((name, 0, checksum("counters", name, 0)) for name in COUNTERS)
+    connection.executemany("INSERT INTO counters VALUES (?, ?, ?)", rows)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.failpoint import reached
 from wellhead.backends.stores.embedded.load import read_counter, read_scope_count, rows_among
-from wellhead.backends.stores.embedded.rows import document_values, is_sound, passage_values
+from wellhead.backends.stores.embedded.rows import damaged, document_values, is_sound, passage_values, shown
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.embedded.vectors import dims_of_vectors, known_keys
 from wellhead.backends.stores.rules import check_keys, check_owners, check_vectors
@@ -24,6 +24,9 @@ _DELETE_ROWS = (
     "DELETE FROM texts WHERE doc = ?",
     "DELETE FROM documents WHERE doc = ?",
 )
+_BY_SCOPE = """SELECT doc FROM documents INDEXED BY sqlite_autoindex_documents_1
+               WHERE scope = ?1 AND id = ?2"""
+_BY_ID = "SELECT doc FROM documents INDEXED BY documents_by_id WHERE id = ?2 AND +scope = ?1"
 _LAST_NUMBERS = ("SELECT max(doc) FROM documents", "SELECT max(doc) FROM texts", "SELECT max(doc) FROM passages")
 
 
@@ -113,16 +116,30 @@ class _Deletion:
 
     def document(self, scope: str, document_id: str) -> bool:
         """Delete a document with its text and passages; whether it was there."""
-        sql = "SELECT * FROM documents WHERE scope = ? AND id = ?"
-        found = self._connection.execute(sql, (scope, document_id)).fetchone()
-        if found is None:
+        head = self._head(scope, document_id)
+        if head is None:
             return False
-        head = StoredDocument(*found)
         there = self._rows(head.doc)
         self._torn = self._torn or not is_sound(head) or there != head.passages
         # What a damaged row says of its passages counts for nothing: those that are there were most likely all.
         _count_rows(self._connection, scope, -1, -(head.passages if is_sound(head) else there), self._where)
         return True
+
+    def _head(self, scope: str, document_id: str) -> StoredDocument | None:
+        """The row of a document. Two of SQLite's indexes lead to it: a damaged one must not lead to another document."""
+        what, where = f"the entry of document {document_id!r}", self._where
+        one = self._connection.execute(_BY_SCOPE, (scope, document_id)).fetchall()
+        if one != self._connection.execute(_BY_ID, (scope, document_id)).fetchall():
+            damaged("documents", what, where, "SQLite's indexes disagree", document_id)
+        if not one:
+            return None
+        found = self._connection.execute("SELECT * FROM documents WHERE doc = ?", one[0]).fetchone()
+        if found is None:
+            damaged("documents", what, where, "its row is gone", document_id)
+        head = StoredDocument(*found)
+        if is_sound(head) and (head.scope, head.id) != (scope.encode(), document_id.encode()):
+            damaged("documents", what, where, f"it leads to {shown(head.id)}", document_id)
+        return head
 
     def in_the_way_of(self, row: DocumentRow) -> None:
         """Make room where damage gave passages of this document to another one, or to none.
@@ -178,7 +195,7 @@ def _insert_vectors(connection: sqlite3.Connection, vectors: Mapping[bytes, NDAr
 
 
 def _insert_documents(connection: sqlite3.Connection, documents: Sequence[DocumentRow], where: str) -> None:
-    term_ids = _term_ids(connection, documents)
+    term_ids = _term_ids(connection, documents, where)
     number = _passage_numbers(connection, sum(len(row.passages) for row in documents), where)
     for doc, row in enumerate(documents, _last_number(connection) + 1):
         connection.execute(
@@ -217,14 +234,19 @@ def _last_number(connection: sqlite3.Connection) -> int:
     return max(connection.execute(sql).fetchone()[0] or 0 for sql in _LAST_NUMBERS)
 
 
-def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow]) -> dict[str, int]:
+def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow], where: str) -> dict[str, int]:
     """The number of every term of these documents; new terms get the next ones."""
     fields = [counts for row in documents for passage in row.passages for counts in _fields(passage.terms)]
     used = list(dict.fromkeys(term for counts in fields for term in counts))
     rows_found = rows_among(connection, "SELECT word, term FROM terms WHERE word IN", used)
     found: dict[str, int] = {word.decode(): number for word, number in rows_found}
     new = [term for term in used if term not in found]
-    (last,) = connection.execute("SELECT coalesce(max(term), 0) FROM terms").fetchone()
+    if not new:
+        return found
+    # Never a number that was given before, also not that of a term that was deleted since.
+    (highest,) = connection.execute("SELECT coalesce(max(term), 0) FROM terms").fetchone()
+    last = max(highest, read_counter(connection, "term", where))
+    count(connection, "term", where, last + len(new) - read_counter(connection, "term", where))
     numbered = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
     rows = ((number, word, checksum("terms", number, word)) for word, number in numbered.items())
     connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", rows)

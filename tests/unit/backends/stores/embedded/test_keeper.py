@@ -573,3 +573,35 @@ def test_a_keeper_of_a_store_that_may_not_be_written_to_is_not_made(tmp_path):
     reader.close()
     assert isinstance(EmbeddedStore(tmp_path)._keeper, Keeper)
     assert file_of(tmp_path, "x").parent.name == FOLDER
+
+
+def test_whatever_happens_in_the_thread_reaches_who_waits_for_it(kept, monkeypatch):
+    def fail(database, job):
+        raise ZeroDivisionError("out of nowhere")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(keeper, "carry_out", fail)
+        put(kept, documents(0, 10))
+        error = refusal(StoreError, kept.settle)
+        assert error.why == "ZeroDivisionError: out of nowhere"
+    kept.settle()
+    assert len(state_of(kept)[0]) == 1
+
+
+def test_words_that_nothing_uses_any_more_are_forgotten_and_their_numbers_never_given_again(kept):
+    put(kept, documents(0, 30))
+    kept.settle()
+    with kept._database.read() as connection:
+        (before,) = connection.execute("SELECT max(term) FROM terms").fetchone()
+    kept.delete("", [f"d{n}" for n in range(5, 30)])
+    kept.settle()
+    with kept._database.read() as connection:
+        words = {word for (word,) in connection.execute("SELECT word FROM terms")}
+    assert b"4" in words
+    assert b"29" not in words
+    put(kept, [Document(id="new", text="brandnew")])
+    with kept._database.read() as connection:
+        (number,) = connection.execute("SELECT term FROM terms WHERE word = 'brandnew'").fetchone()
+    assert number > before
+    assert kept.verify()[3] == []
+    assert kept.view("").words.posting("brandnew") is not None

@@ -150,6 +150,8 @@ DAMAGE = {
     "passage gone": "DELETE FROM passages WHERE passage = 3",
     "passages of nobody": "UPDATE passages SET doc = 99 WHERE doc = 2",
     "term": "UPDATE terms SET word = 'other' WHERE term = 3",
+    "term gone": "DELETE FROM terms WHERE term = 3",
+    "counter": "UPDATE counters SET value = 'many'",
     "vector": "UPDATE vectors SET data = zeroblob(64) WHERE rowid = 3",
     "count": "UPDATE scopes SET documents = documents + 1 WHERE scope = 'acme'",
     "another table": "CREATE TABLE theirs (x)",
