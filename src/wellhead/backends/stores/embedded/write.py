@@ -126,7 +126,7 @@ class _Deletion:
         return True
 
     def _head(self, scope: str, document_id: str) -> StoredDocument | None:
-        """The row of a document. Two of SQLite's indexes lead to it: a damaged one must not lead to another document."""
+        """The row of a document. Two of SQLite's indexes lead to it, so that a damaged one misleads nobody."""
         what, where = f"the entry of document {document_id!r}", self._where
         one = self._connection.execute(_BY_SCOPE, (scope, document_id)).fetchall()
         if one != self._connection.execute(_BY_ID, (scope, document_id)).fetchall():
