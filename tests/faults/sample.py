@@ -142,7 +142,9 @@ def tables(folder: Path) -> object:
     try:
         with closing(sqlite3.connect(f"{(folder / FILE_NAME).as_uri()}?mode=ro&immutable=1", uri=True)) as raw:
             raw.text_factory = bytes
-            names = [name.decode() for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            # What SQLite goes by is the statement; the columns beside it are for people.
+            statements = [sql.decode() for (sql,) in raw.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+            names = [sql.split()[2] for sql in statements if sql.startswith("CREATE TABLE")]
             return {name: raw.execute(f'SELECT * FROM "{name}" NOT INDEXED').fetchall() for name in names}
     except (sqlite3.Error, UnicodeDecodeError):
         return "unreadable"

@@ -45,6 +45,7 @@ def compact(database: Database) -> CompactReport:
         StorageFull: for a moment the tables need their own size again, twice. StoreError: the disk failed otherwise.
     """
     started = time.perf_counter()
+    database.refuse_read_only()
     before = _storage(database)
     _make_one_segment(database)
     with database.write() as connection:

@@ -140,7 +140,7 @@ class Database:
             StoreError: the index is open read-only, or was removed or replaced.
             WriterBusy: another process wrote for longer than the timeout.
         """
-        self._refuse_read_only()
+        self.refuse_read_only()
         with self._write_lock, translated(self.where):
             connection = self._connection("writer")
             connection.execute("BEGIN IMMEDIATE")
@@ -288,7 +288,8 @@ class Database:
         if self._closed:
             raise UsageError("the store is closed", where=self.where, fix="open the index again")
 
-    def _refuse_read_only(self) -> None:
+    def refuse_read_only(self) -> None:
+        """Raise StoreError where the index is closed, or may not be written to."""
         self._refuse_closed()
         if self.read_only:
             raise StoreError(

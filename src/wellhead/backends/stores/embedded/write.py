@@ -240,6 +240,10 @@ def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow], 
     used = list(dict.fromkeys(term for counts in fields for term in counts))
     rows_found = rows_among(connection, "SELECT word, term FROM terms WHERE word IN", used)
     found: dict[str, int] = {word.decode(): number for word, number in rows_found}
+    # SQLite answers that out of its index alone: a damaged entry would give a word the number of another.
+    for number, word in rows_among(connection, "SELECT term, word FROM terms WHERE term IN", list(found.values())):
+        if found.get(word.decode("utf-8", "replace")) != number:
+            damaged("terms", f"the entry of term {number}", where, f"it leads to {shown(word)}")
     new = [term for term in used if term not in found]
     if not new:
         return found
