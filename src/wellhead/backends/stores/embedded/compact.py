@@ -25,6 +25,7 @@ from wellhead.backends.stores.embedded.load import read_counter
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment
 from wellhead.backends.stores.embedded.storage import leftovers, read_storage, unlisted_files
+from wellhead.backends.stores.embedded.vocabulary import terms_above
 from wellhead.backends.stores.embedded.write import count
 from wellhead.errors import WriterBusy
 from wellhead.records import CompactReport, Storage
@@ -32,7 +33,6 @@ from wellhead.records import CompactReport, Storage
 __all__ = ["compact", "delete_unused_vectors"]
 
 _TRIES = 20
-_ROWS_AT_ONCE = 10_000
 _OUR_NAMES = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm")
 
 
@@ -117,11 +117,7 @@ def _make_one_segment(database: Database) -> None:
 
 def _delete_unused_terms(connection: sqlite3.Connection, database: Database) -> int:
     """Delete the terms that no passage uses, and no row of a segment, live or dead; how many there were."""
-    used = np.zeros(0, dtype=np.int32)
-    cursor = connection.execute("SELECT stems, words FROM passages")
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        packed = np.frombuffer(b"".join(blob for pair in rows for blob in pair), dtype="<i4")
-        used = np.union1d(used, packed[::2])
+    used = terms_above(connection, 0)
     for one in read_segments(connection, database.where):
         used = np.union1d(used, _terms_of(database, one))
     known = np.fromiter((term for (term,) in connection.execute("SELECT term FROM terms")), dtype=np.int64)

@@ -141,9 +141,12 @@ def read_segment(path: Path, digest: bytes) -> Part:
         raise SegmentDamaged(f"{path.name} cannot be read: {error}") from error
     if mapped[: len(_MAGIC)] != _MAGIC:
         raise SegmentDamaged(f"{path.name} is of another format")
-    header = msgspec.json.decode(_slice(mapped), type=_Header)
-    arrays = {name: _array(mapped, place) for name, place in header.arrays.items()}
-    return Part(header.names, arrays)
+    try:
+        header = msgspec.json.decode(_slice(mapped), type=_Header)
+        arrays = {name: _array(mapped, place) for name, place in header.arrays.items()}
+        return Part(header.names, arrays)
+    except (msgspec.MsgspecError, ValueError, TypeError, KeyError) as error:  # somebody else wrote it, digest and all
+        raise SegmentDamaged(f"{path.name} holds no arrays of ours: {error}") from error
 
 
 def _digest(file: BinaryIO) -> bytes:

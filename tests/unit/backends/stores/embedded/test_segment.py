@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,3 +205,11 @@ class TestFailure:
         path = file_of(tmp_path, "x")
         assert not path.parent.exists()
         assert plain(read_segment(path, write_segment(path, small()))) == plain(small())
+
+
+@pytest.mark.parametrize("header", [b"{}", b"[]", b"no json", b'{"names": 1, "arrays": {}}'])
+def test_a_file_whose_digest_fits_but_whose_header_is_nonsense_is_damaged(tmp_path, header):
+    path = tmp_path / "forged.seg"
+    path.write_bytes(b"WHSEG\0\0\1" + len(header).to_bytes(8, "little") + header)
+    with pytest.raises(SegmentDamaged, match="holds no arrays of ours"):
+        read_segment(path, xxhash.xxh3_128_digest(path.read_bytes()))
