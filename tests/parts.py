@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wellhead.backends.stores.embedded.body import pack_passage, unpack_passage
 from wellhead.backends.stores.embedded.build import LoadedRow, build_part
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.postings import pack_terms
-from wellhead.records import MetadataValue
+from wellhead.records import MetadataValue, Passage
 
 # Every word gets its number when it is used first, and keeps it.
 _numbers: dict[str, int] = {}
@@ -40,17 +41,20 @@ def loaded(
     words = Counter(text.split())
     stems = Counter(word.rstrip("s") or word for word in text.split())
     known = {word: number_of(word) for word in (*words, *stems)}
+    passage_id = hashlib.sha256(b"%d" % number).hexdigest() if name is None else name
+    passage = Passage(id=passage_id, document_id=f"document {doc}", ordinal=number, text=text, start=0, end=len(text))
     return LoadedRow(
         scope=scope,
         number=number,
         doc=number if doc is None else doc,
-        id=(hashlib.sha256(b"%d" % number).hexdigest() if name is None else name).encode(),
+        id=passage_id.encode(),
         text_hash=hashlib.sha256(text.encode()).digest() if text_hash is None else text_hash,
         language=language,
         metadata=dict(metadata or {}),
         stems=pack_terms(stems, known),
         words=pack_terms(words, known),
         vector=None if vector is None else np.array(vector, dtype=np.float32),
+        body=pack_passage(passage),
     )
 
 
@@ -82,6 +86,7 @@ def plain(part: Part) -> dict[str, Any]:
         "numbers": part.numbers.tolist(),
         "docs": part.docs.tolist(),
         "ids": list(part.ids),
+        "passages": list(map(unpack_passage, part.bodies)),
         "contents": part.contents.tolist(),
         "languages": [part.names.languages[code] for code in part.languages.tolist()],
         "dims": part.names.dims,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wellhead.analyze as analyze_module
 from wellhead import Document, Index
 from wellhead.analyze import (
     LANGUAGES,
@@ -363,3 +364,34 @@ def test_threads_get_the_same_terms() -> None:
     alone = [analyze(text, "en") for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda text: analyze(text, "en"), texts * 3)) == alone * 3
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=40) | st.text("aAbZ09 .._-'+#", max_size=20))
+@settings(max_examples=500)
+def test_ascii_text_is_cut_as_any_other(text: str) -> None:
+    assert analyze_module._ASCII_TOKEN.findall(text) == analyze_module._TOKEN.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("The keys of the vault are rotated by a job, and the job is not part of this page.", True),
+        ("Die Schluessel werden von einem Dienst erneuert, und dieser Dienst ist nicht Teil der Seite.", False),
+        ("De sleutels worden door een dienst vernieuwd en dat is geen deel van deze pagina.", False),
+        ("for (int i = 0; i < n; i++) { total += rows[i]; } return total;", False),
+        ("The café and the naïve one, which are not this and that by it.", False),  # for the detector
+        ("the the the the", False),
+        ("", False),
+    ],
+)
+def test_plain_english_is_told_without_a_detector(monkeypatch: pytest.MonkeyPatch, text: str, plain: bool) -> None:
+    asked: list[object] = []
+
+    class Detector:
+        def classify(self, sample: str) -> tuple[str, float]:
+            asked.append(sample)
+            return "de", 1.0
+
+    monkeypatch.setattr(analyze_module, "_detector", lambda languages: Detector())
+    assert (analyze_module.detect(text) == "en") == (plain or not text)
+    assert bool(asked) == (not plain and bool(text))

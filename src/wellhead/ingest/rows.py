@@ -151,9 +151,5 @@ def _json(value: object) -> str:
 
 def _hash(*parts: str) -> bytes:
     """SHA-256 over length-prefixed parts, so that no two lists of parts run together."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.digest()
+    data = [part.encode() for part in parts]
+    return hashlib.sha256(b"".join(len(one).to_bytes(8, "little") + one for one in data)).digest()

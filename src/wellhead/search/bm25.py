@@ -12,8 +12,9 @@ time. Terms are added in the order of the query, so that equal rows get equal fl
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from wellhead.ports import Field, Posting, View
 from wellhead.records import TermMatch, Terms
 
 if TYPE_CHECKING:
-    from wellhead.ports import BoolArray, DoubleArray, RowArray
+    from wellhead.ports import DoubleArray, IntArray, RowArray
 
 __all__ = ["K1", "WORD_WEIGHT", "B", "Lexical", "idf", "score", "term_matches"]
 
@@ -38,11 +39,13 @@ class Lexical(NamedTuple):
     Args:
         scores: float64[space]. most: that this query could score (0.0 for no terms).
         terms: of the query, weighed, with their postings.
+        stem_rows: those of all stems, one stem after the other.
     """
 
     scores: DoubleArray
     most: float
     terms: tuple[_Weighted, ...]
+    stem_rows: IntArray
 
     def coverage(self, rows: RowArray) -> DoubleArray:
         """How much of what the query could score each row scores: 0 to 1."""
@@ -57,11 +60,14 @@ class Lexical(NamedTuple):
         Unlike the coverage it knows neither how often nor among how many others.
         """
         stems = [term for term in self.terms if term.name == "stem"]
-        held = np.zeros(len(rows))
-        for term in stems:
-            if term.posting is not None:
-                held += term.weight * _are_in(term.posting, rows)
-        return held / sum(term.weight for term in stems) if stems else held
+        if not len(self.stem_rows):
+            return np.zeros(len(rows))
+        places = np.zeros(len(self.scores), dtype=np.intp)  # of a row among the candidates, from 1
+        places[rows] = np.arange(1, len(rows) + 1)
+        sizes = [0 if term.posting is None else len(term.posting.rows) for term in stems]
+        weights = np.repeat([term.weight for term in stems], sizes)
+        held = np.bincount(places.take(self.stem_rows), weights=weights, minlength=len(rows) + 1)[1:]
+        return held / sum(term.weight for term in stems)
 
 
 class _Weighted(NamedTuple):
@@ -92,12 +98,13 @@ def score(view: View, terms: Terms) -> Lexical:
     most = sum((term.weight * (K1 + 1.0) for term in weighted), start=0.0)
     found = [term for term in weighted if term.posting is not None]
     if not found:
-        return Lexical(np.zeros(view.space, dtype=np.float64), most, weighted)
-    rows = np.concatenate([term.posting.rows for term in found if term.posting is not None])
-    parts = np.concatenate([_contributions(term) for term in found])
+        return Lexical(np.zeros(view.space, dtype=np.float64), most, weighted, np.zeros(0, dtype=np.int32))
+    fields = [list(terms) for _, terms in itertools.groupby(found, key=lambda term: term.name)]
+    rows, parts = zip(*map(_contributions, fields), strict=True)
+    stem_rows = rows[0] if found[0].name == "stem" else rows[0][:0]
     # Adds in the order given: for each row the terms in the order of the query.
-    scores: DoubleArray = np.bincount(rows, weights=parts, minlength=view.space).astype(np.float64, copy=False)
-    return Lexical(scores, most, weighted)
+    scores = np.bincount(np.concatenate(rows), weights=np.concatenate(parts), minlength=view.space)
+    return Lexical(scores.astype(np.float64, copy=False), most, weighted, stem_rows)
 
 
 def term_matches(view: View, terms: Terms, row: int) -> list[TermMatch]:
@@ -109,7 +116,7 @@ def term_matches(view: View, terms: Terms, row: int) -> list[TermMatch]:
             place = int(np.searchsorted(term.posting.rows, row))
             if place < len(term.posting.rows) and term.posting.rows[place] == row:
                 count = int(term.posting.counts[place])
-                part = float(_contributions(term)[place])
+                part = float(_contributions([term])[1][place])
         matches.append(
             TermMatch(
                 term=term.term,
@@ -123,15 +130,19 @@ def term_matches(view: View, terms: Terms, row: int) -> list[TermMatch]:
     return sorted(matches, key=lambda match: (-match.score, match.field, match.term))
 
 
-def _contributions(term: _Weighted) -> DoubleArray:
-    assert term.posting is not None
-    counts = term.posting.counts.astype(np.float64)
-    norm = term.field.lengths[term.posting.rows] * (K1 * B / term.mean)
+def _contributions(terms: Sequence[_Weighted]) -> tuple[IntArray, DoubleArray]:
+    """The rows of these terms of one field, one term after the other, and what the term gives to each."""
+    field, mean = terms[0].field, terms[0].mean
+    postings = [term.posting for term in terms if term.posting is not None]
+    rows = np.concatenate([posting.rows for posting in postings])
+    parts = np.concatenate([posting.counts for posting in postings]).astype(np.float64)
+    norm = field.lengths.take(rows) * (K1 * B / mean)
     norm += K1 * (1.0 - B)
-    norm += counts
-    counts *= term.weight * (K1 + 1.0)
-    counts /= norm
-    return counts
+    norm += parts
+    weights = [term.weight * (K1 + 1.0) for term in terms]
+    parts *= np.repeat(weights, [len(posting.rows) for posting in postings])
+    parts /= norm
+    return rows, parts
 
 
 def _weighted(view: View, terms: Terms) -> Iterator[_Weighted]:
@@ -146,12 +157,3 @@ def _weighted(view: View, terms: Terms) -> Iterator[_Weighted]:
             frequency = field.frequency(term)
             worth = weight * count * idf(documents, frequency)
             yield _Weighted(term, name, field, count, frequency, worth, mean, field.posting(term))
-
-
-def _are_in(posting: Posting, rows: RowArray) -> BoolArray:
-    """Which of these rows, few beside those of the posting, it holds: bool[len(rows)]."""
-    # Of the same type as its rows, which would be copied otherwise.
-    wanted = rows.astype(posting.rows.dtype)
-    places = np.searchsorted(posting.rows, wanted)
-    found: BoolArray = posting.rows.take(places, mode="clip") == wanted
-    return found

@@ -15,7 +15,7 @@ import simsimd
 
 from wellhead.errors import UsageError
 from wellhead.ports import VectorPart, View
-from wellhead.search.top import at_least_the_best, best
+from wellhead.search.top import at_least_the_best, best, union
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, CodeArray, DoubleArray, FloatArray, RowArray
@@ -26,6 +26,8 @@ __all__ = ["Nearest", "cosine", "cosines", "nearest", "pool", "quantise"]
 _MEASURED = 1.5
 # Up to so many rows all are measured: gathering them costs less than looking at every row of the scope.
 _FEW = 2_000
+# So many rows are measured together: as float64 they stay in the processor's own cache.
+_AT_ONCE = 128
 
 
 def quantise(vectors: FloatArray) -> tuple[CodeArray, FloatArray]:
@@ -64,9 +66,18 @@ def cosines(view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
         first, last = np.searchsorted(rows, (part.first, part.first + len(part.scales)))
         if first < last:
             own = rows[first:last] - part.first
-            products = np.einsum("ij,j->i", part.floats[own].astype(np.float64), wanted)
-            found[first:last] = np.where(part.scales[own] > 0.0, np.clip(products, -1.0, 1.0), np.nan)
+            found[first:last] = np.where(part.scales.take(own) > 0.0, _exact(part.floats, own, wanted), np.nan)
     return found
+
+
+def _exact(floats: FloatArray, rows: RowArray, query: DoubleArray) -> DoubleArray:
+    """The product of each row with the query, -1.0 to 1.0."""
+    products = np.empty(len(rows))
+    for start in range(0, len(rows), _AT_ONCE):
+        some = floats.take(rows[start : start + _AT_ONCE], axis=0).astype(np.float64)
+        # One product a row: neither its place nor the others beside it show in the last bit.
+        np.vecdot(some, query, out=products[start : start + _AT_ONCE])
+    return products.clip(-1.0, 1.0, out=products)
 
 
 class Nearest(NamedTuple):
@@ -76,14 +87,9 @@ class Nearest(NamedTuple):
     measured: RowArray
     cosines: DoubleArray
 
-    def of(self, view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
-        """`cosines` of these rows (ascending), without measuring anything twice."""
-        if not len(self.measured):
-            return cosines(view, query, rows)
-        places = np.minimum(np.searchsorted(self.measured, rows), len(self.measured) - 1)
-        found = self.cosines[places]
-        missing = self.measured[places] != rows
-        found[missing] = cosines(view, query, rows[missing])
+    def of(self, rows: RowArray) -> DoubleArray:
+        """The cosines of some of the measured rows."""
+        found: DoubleArray = self.cosines[np.searchsorted(self.measured, rows)]
         return found
 
 
@@ -92,28 +98,36 @@ def pool(view: View, query: FloatArray, allowed: BoolArray | None, size: int) ->
     return nearest(view, query, allowed, size).rows
 
 
-def nearest(view: View, query: FloatArray, allowed: BoolArray | None, size: int) -> Nearest:
-    """The `size` rows nearest to the query among those allowed (None: all are), best first, ties by passage id."""
-    rows = _few(allowed)
+def nearest(
+    view: View, query: FloatArray, allowed: BoolArray | None, size: int, also: RowArray | None = None
+) -> Nearest:
+    """The `size` rows nearest to the query among those allowed (None: all are), best first, ties by passage id.
+
+    Args:
+        also: allowed rows whose cosines are wanted whether they are near or not.
+    """
+    rows = _few(view.space, allowed, int(_MEASURED * size))
     if rows is None:
         rough = _rough(view, query)
         if allowed is not None:
             rough[~allowed] = -np.inf
         rows = at_least_the_best(rough, int(_MEASURED * size))
+    if also is not None:
+        rows = union(rows, also)
     exact = cosines(view, query, rows)
     has = ~np.isnan(exact)
     return Nearest(best(view, rows[has], exact[has], size), rows, exact)
 
 
-def _few(allowed: BoolArray | None) -> RowArray | None:
-    """The rows, where so few are allowed that each can be measured."""
-    if allowed is None or np.count_nonzero(allowed) > _FEW:
-        return None
-    return np.flatnonzero(allowed)
+def _few(space: int, allowed: BoolArray | None, measured: int) -> RowArray | None:
+    """The rows, where so few are allowed (or there at all) that each can be measured."""
+    if allowed is None:
+        return np.arange(space) if space <= measured else None
+    return np.flatnonzero(allowed) if np.count_nonzero(allowed) <= _FEW else None
 
 
 def _rough(view: View, query: FloatArray) -> FloatArray:
-    """About the cosine of every row (for codes: times a factor of the query's); -inf for rows without a vector."""
+    """About the cosine of every row; -inf for rows without a vector."""
     rough = np.full(view.space, -np.inf, dtype=np.float32)
     codes, scales = quantise(query[None, :])
     for part in _with_vectors(view):
@@ -121,7 +135,8 @@ def _rough(view: View, query: FloatArray) -> FloatArray:
         if part.codes is None:
             own[:] = part.floats @ query
         else:
-            np.multiply(_products(codes, part.codes), part.scales * scales[0], out=own, casting="same_kind")
+            np.multiply(_products(codes, part.codes), part.scales, out=own)
+            own *= scales[0]
         own[part.scales == 0.0] = -np.inf
     return rough
 
@@ -130,7 +145,7 @@ def _with_vectors(view: View) -> list[VectorPart]:
     return [part for part in view.vectors if part.floats.size]
 
 
-def _products(query: CodeArray, codes: CodeArray) -> DoubleArray:
-    """The exact products of whole numbers: float64[n]."""
-    products: DoubleArray = np.asarray(simsimd.cdist(query, codes, "dot")).reshape(-1)
+def _products(query: CodeArray, codes: CodeArray) -> FloatArray:
+    """The products of whole numbers, exact up to 1,040 dimensions: float32[n]."""
+    products: FloatArray = np.asarray(simsimd.cdist(query, codes, "dot", out_dtype="float32")).reshape(-1)
     return products

@@ -27,7 +27,7 @@ TRUSTED = 0.3
 def blend(bm25: DoubleArray, yardstick: float, cosine: DoubleArray, weight: float) -> DoubleArray:
     """As above; a yardstick of 0.0 (the query has no word) leaves the cosine. A NaN cosine (no vector) adds nothing."""
     lexical = bm25 / yardstick if yardstick > 0.0 else np.zeros_like(bm25)
-    fused: DoubleArray = weight * lexical + (1.0 - weight) * np.nan_to_num(cosine, nan=0.0)
+    fused: DoubleArray = weight * lexical + (1.0 - weight) * np.where(np.isnan(cosine), 0.0, cosine)
     return fused
 
 

@@ -6,6 +6,7 @@ order     the fusion scores the candidates; ties go by passage id
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from wellhead.records import Degraded, Signals, Terms
 from wellhead.search import bm25, dense, fuse
 from wellhead.search.filters import Condition, select
 from wellhead.search.threshold import Cuts, Origin, is_rare, probability
-from wellhead.search.top import at_least_the_best, best, order
+from wellhead.search.top import among_the_best, best, order, union
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
@@ -98,12 +99,12 @@ def rank(view: View, request: Request) -> Ranking:
     allowed = view.live if admits is None else admits
     lexical = bm25.score(view, request.terms)
     by_words = _lexical_pool(view, lexical.scores, admits) if request.legs != "dense" else _nothing()
-    near = None if request.vector is None else dense.nearest(view, request.vector, allowed, POOL)
+    near = None if request.vector is None else dense.nearest(view, request.vector, allowed, POOL, by_words)
     by_meaning = _nothing() if near is None else near.rows
-    rows = np.union1d(by_words, by_meaning)
+    rows = union(by_words, by_meaning)
     scores = lexical.scores[rows]
     coverage, held = lexical.coverage(rows), lexical.held(rows)
-    cosine = _unknown(rows) if near is None or request.vector is None else near.of(view, request.vector, rows)
+    cosine = _unknown(rows) if near is None else near.of(rows)
     lexical_rank, dense_rank = fuse.ranks_within(rows, by_words), fuse.ranks_within(rows, by_meaning)
     yardstick = fuse.yardstick(float(lexical.scores.max(initial=0.0)), lexical.most)
     fused = _fused(request, scores, yardstick, cosine, lexical_rank, dense_rank)
@@ -136,8 +137,7 @@ def _unknown(rows: RowArray) -> DoubleArray:
 def _lexical_pool(view: View, scores: DoubleArray, admits: BoolArray | None) -> RowArray:
     """The 300 best rows that hold a word of the query, best first, ties by passage id."""
     own = scores if admits is None else np.where(admits, scores, 0.0)
-    rows = at_least_the_best(own, POOL)
-    rows = rows[own[rows] > 0.0]
+    rows = among_the_best(own, POOL, 0.0)
     return best(view, rows, scores[rows], POOL)
 
 
@@ -167,8 +167,8 @@ def _evidence(
     evidence: dict[str, float] = {}
     if request.legs != "dense":
         evidence |= {name: float(signal.max(initial=0.0)) for name, signal in of_words.items()}
-    if request.vector is not None and not np.isnan(cosine).all():
-        evidence["cosine"] = float(np.nanmax(cosine))
+    if request.vector is not None and not math.isnan(nearest := float(np.fmax.reduce(cosine, initial=np.nan))):
+        evidence["cosine"] = nearest
     words = len(request.terms.stems)
     fitted = probability(request.cuts, evidence.get("cosine"), evidence.get("held"), words, passages)
     if fitted is not None:
@@ -239,8 +239,8 @@ def _signals(
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return None if math.isnan(value) else float(value)
 
 
 def _rank(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)
+    return None if math.isnan(value) else int(value)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wellhead.analyze import fold_accents, stems_of
 from wellhead.ports import View
 from wellhead.records import Terms
@@ -53,4 +55,4 @@ def _passages(view: View, field: str, term: str, admits: BoolArray | None) -> in
     posting = (view.words if field == "words" else view.stems).posting(term)
     if posting is None:
         return 0
-    return len(posting.rows) if admits is None else int(admits[posting.rows].sum())
+    return len(posting.rows) if admits is None else int(np.count_nonzero(admits[posting.rows]))

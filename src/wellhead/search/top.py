@@ -11,9 +11,9 @@ from wellhead.ports import View
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wellhead.ports import DoubleArray, RowArray
+    from wellhead.ports import BoolArray, DoubleArray, RowArray
 
-__all__ = ["at_least_the_best", "best", "order"]
+__all__ = ["among_the_best", "at_least_the_best", "best", "order", "union"]
 
 # So many groups of rows for each one wanted: the best of the groups bound the best of the rows from below.
 _GROUPS = 4
@@ -25,12 +25,31 @@ def at_least_the_best(scores: NDArray[Any], size: int) -> RowArray:
     Args:
         scores: float[n], no NaN.
     """
-    bound = _bound(scores, size)
-    rows = np.flatnonzero(scores >= bound) if bound > -np.inf else np.flatnonzero(scores > -np.inf)
+    rows = among_the_best(scores, size, -np.inf)
     if len(rows) > size:
         held = scores[rows]
         rows = rows[held >= np.partition(held, len(rows) - size)[len(rows) - size]]
     return rows
+
+
+def among_the_best(scores: NDArray[Any], size: int, above: float) -> RowArray:
+    """The rows of the `size` best scores above a limit, and perhaps some more, ascending: found in one pass.
+
+    Args:
+        scores: float[n], no NaN.
+    """
+    bound = _bound(scores, size)
+    rows: RowArray = np.flatnonzero(scores >= bound if bound > above else scores > above)
+    return rows
+
+
+def union(first: RowArray, second: RowArray) -> RowArray:
+    """The rows of both, ascending, each once."""
+    rows = np.concatenate((first, second))
+    rows.sort()
+    is_new = np.ones(len(rows), dtype=np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=is_new[1:])
+    return rows[is_new]
 
 
 def _bound(scores: NDArray[Any], size: int) -> float:
@@ -56,6 +75,16 @@ def order(view: View, rows: RowArray, scores: DoubleArray) -> RowArray:
     """The places of `rows` in the order of their scores, best first, ties by passage id."""
     places = np.argsort(-scores, kind="stable")
     ranked = scores[places]
-    if len(ranked) > 1 and bool((ranked[1:] == ranked[:-1]).any()):
-        places = np.lexsort((view.by_id(rows), -scores))
+    same = ranked[1:] == ranked[:-1]
+    if same.any():
+        _settle(view, rows, places, same)
     return places
+
+
+def _settle(view: View, rows: RowArray, places: RowArray, same: BoolArray) -> None:
+    """Put equal scores in the order of their passage ids. `same`: whether a place has the score of the one before."""
+    tied = np.concatenate(((False,), same))
+    runs = np.cumsum(~tied)  # of equal scores
+    tied[:-1] |= same
+    own = places[tied]
+    places[tied] = own[np.lexsort((view.by_id(rows[own]), runs[tied]))]

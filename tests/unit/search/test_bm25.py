@@ -183,7 +183,7 @@ def test_the_leg_is_arithmetic_alone() -> None:
             else []
         )
     }
-    assert imported == {"__future__", "collections", "math", "numpy", "typing", "wellhead"}
+    assert imported == {"__future__", "collections", "itertools", "math", "numpy", "typing", "wellhead"}
 
 
 def test_one_analyzer_serves_both_sides() -> None:

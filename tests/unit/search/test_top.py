@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellhead.search.top import at_least_the_best, best, order
+from wellhead.search.top import at_least_the_best, best, order, union
 
 # Few values, so that many rows are equal.
 values = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.25, 0.25 + 2**-20, 0.5, 1.0, np.inf])
@@ -102,3 +102,9 @@ class TestBest:
         view = Named([30, 20, 10, 0])
         assert order(view, np.array([1, 3]), np.array([0.5, 0.5])).tolist() == [1, 0]
         assert best(view, np.array([1, 3]), np.array([0.5, 0.5]), 2).tolist() == [3, 1]
+
+
+@given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(0, 30), max_size=20))
+def test_a_union_is_ascending_and_without_repeats(first: list[int], second: list[int]) -> None:
+    rows = union(np.array(first, dtype=np.intp), np.array(second, dtype=np.intp))
+    assert rows.tolist() == sorted({*first, *second})

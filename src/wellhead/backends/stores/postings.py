@@ -17,7 +17,7 @@ __all__ = ["ArrayField", "Postings", "pack_terms"]
 def pack_terms(counts: Mapping[str, int], ids: Mapping[str, int]) -> bytes:
     """The terms of one passage as little-endian int32 pairs (term id, count)."""
     pairs = np.empty((len(counts), 2), dtype="<i4")
-    pairs[:, 0] = [ids[term] for term in counts]
+    pairs[:, 0] = list(map(ids.__getitem__, counts))
     pairs[:, 1] = list(counts.values())
     return pairs.tobytes()
 

@@ -80,7 +80,7 @@ def _check_passage(document: DocumentRow, row: PassageRow) -> None:
     if (passage.uri, passage.title, passage.metadata) != (source.uri, source.title, source.metadata):
         _refuse("a passage differs from its document", _name(document, row), "uri, title, metadata are the document's")
     for counts in (row.terms.stems, row.terms.words):
-        if any(not 0 < count < _MOST for count in counts.values()):
+        if counts and not 0 < min(counts.values()) <= max(counts.values()) < _MOST:
             _refuse("a term's count is not a positive 32-bit number", _name(document, row), "counts start at 1")
 
 

@@ -20,8 +20,8 @@ from typing import BinaryIO
 import xxhash
 
 from wellhead.backends.stores.embedded.connection import FILE_NAME, Database, translated
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.generation import read_segments
-from wellhead.backends.stores.embedded.load import read_counter
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import FOLDER, file_of, sync_folder
 from wellhead.backends.stores.embedded.write import start_over

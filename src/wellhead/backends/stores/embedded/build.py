@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wellhead.backends.stores.embedded.part import FIELDS, Names, Part, arrays_of_blobs, arrays_of_words
+from wellhead.backends.stores.embedded.part import FIELDS, Blobs, Names, Part, arrays_of_blobs, arrays_of_words
 from wellhead.errors import CorruptStore
 from wellhead.records import Metadata, MetadataValue
 from wellhead.search.dense import quantise
@@ -25,7 +25,7 @@ class LoadedRow(NamedTuple):
 
     Args:
         number: of the passage; doc: of its document. id, text_hash: bytes. language: "" for none.
-        stems, words: int32 pairs (term, count). vector: float32[d], or None.
+        stems, words: int32 pairs (term, count). vector: float32[d], or None. body: `body.pack_passage`.
     """
 
     scope: str
@@ -38,6 +38,7 @@ class LoadedRow(NamedTuple):
     stems: bytes
     words: bytes
     vector: NDArray[np.float32] | None
+    body: bytes
 
 
 def build_part(rows: Sequence[LoadedRow], words: Mapping[int, bytes]) -> Part:
@@ -54,6 +55,7 @@ def build_part(rows: Sequence[LoadedRow], words: Mapping[int, bytes]) -> Part:
         "languages": np.array([languages.index(row.language) for row in rows], dtype=np.int16),
         **_contents(np.frombuffer(b"".join(row.text_hash[:16] for row in rows), dtype=">u8").reshape(-1, 2)),
         **_ids([row.id for row in rows]),
+        **arrays_of_blobs("body", [row.body for row in rows]),
         **vectors,
         **columns,
         **_field("stems", [row.stems for row in rows]),
@@ -210,7 +212,8 @@ class _Merge:
             "docs": self._gathered([part.docs for part in self._parts], np.int64),
             "languages": codes,
             **_contents(self._wide([part.contents for part in self._parts], 2, np.uint64)),
-            **self._ids(),
+            **_ids(self._blobs([part.ids for part in self._parts])),
+            **arrays_of_blobs("body", self._blobs([part.bodies for part in self._parts])),
             "floats": self._wide([part.floats for part in self._parts], dims, np.float32),
             "codes": self._wide([part.codes for part in self._parts], dims, np.int8),
             "scales": self._gathered([part.scales for part in self._parts], np.float32),
@@ -246,9 +249,9 @@ class _Merge:
         codes = [_renamed(own, place)[part.arrays[column]] for part, own in zip(self._parts, names, strict=True)]
         return tuple(used), self._gathered(codes, np.int16)
 
-    def _ids(self) -> _Arrays:
-        ids = [part.ids[row] for part, rows in zip(self._parts, self._kept, strict=True) for row in rows.tolist()]
-        return _ids([ids[place] for place in self._order.tolist()])
+    def _blobs(self, columns: Sequence[Blobs]) -> list[bytes]:
+        blobs = [column[row] for column, rows in zip(columns, self._kept, strict=True) for row in rows.tolist()]
+        return [blobs[place] for place in self._order.tolist()]
 
     def _columns(self) -> tuple[tuple[str, ...], _Arrays]:
         kept: list[str] = []

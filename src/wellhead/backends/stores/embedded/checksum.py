@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
 import xxhash
 
-__all__ = ["Value", "checksum", "checksum_of_format_1"]
+__all__ = ["Value", "checksum", "checksum_as_read", "checksum_of_format_1"]
 
 Value: TypeAlias = bytes | str | int | float | None
 
@@ -21,8 +22,12 @@ def checksum(table: str, *values: Value) -> bytes:
     They are written as MessagePack, which marks every value's kind and length, so that no two rows give the same
     bytes. Text counts as its UTF-8 bytes, which is how a row is read back.
     """
-    row = [value.encode() if isinstance(value, str) else value for value in values]
-    return xxhash.xxh3_128_digest(_encode((table, row)))
+    return checksum_as_read(table, [value.encode() if isinstance(value, str) else value for value in values])
+
+
+def checksum_as_read(table: str, values: Sequence[bytes | float | None]) -> bytes:
+    """The same of values that were read, among which is no text."""
+    return xxhash.xxh3_128_digest(_encode((table, values)))
 
 
 def checksum_of_format_1(table: str, *values: Value) -> bytes:

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.connection import FILE_NAME, Database
+from wellhead.backends.stores.embedded.counters import count, read_counter
 from wellhead.backends.stores.embedded.failpoint import reached
 from wellhead.backends.stores.embedded.generation import read_segments
 from wellhead.backends.stores.embedded.keeper import Job, carry_out
-from wellhead.backends.stores.embedded.load import read_counter
+from wellhead.backends.stores.embedded.numbers import delete_terms
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment
 from wellhead.backends.stores.embedded.storage import leftovers, read_storage, unlisted_files
 from wellhead.backends.stores.embedded.vocabulary import terms_above
-from wellhead.backends.stores.embedded.write import count
 from wellhead.errors import WriterBusy
 from wellhead.records import CompactReport, Storage
 
@@ -122,7 +122,7 @@ def _delete_unused_terms(connection: sqlite3.Connection, database: Database) -> 
         used = np.union1d(used, _terms_of(database, one))
     known = np.fromiter((term for (term,) in connection.execute("SELECT term FROM terms")), dtype=np.int64)
     unused: list[int] = np.setdiff1d(known, used).tolist()
-    connection.executemany("DELETE FROM terms WHERE term = ?", ((term,) for term in unused))
+    delete_terms(connection, unused, database.where)
     return len(unused)
 
 

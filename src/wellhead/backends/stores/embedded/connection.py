@@ -108,6 +108,7 @@ class Database:
         self._aside = 0
         self._connections: dict[str, sqlite3.Connection] = {}
         self._stamp: Stamp = ()
+        self._opened = 0
         self._closed = False
         # Without this an index that nobody closed would leave its log beside the file until the next open.
         weakref.finalize(self, _close_all, self._connections)
@@ -131,6 +132,18 @@ class Database:
                     yield connection
                 finally:
                     _roll_back(connection)
+
+    def marker(self) -> object:
+        """What equals itself as long as nobody, in whatever process, has written: asked for by every search.
+
+        Raises:
+            StoreError: the index was removed or replaced.
+        """
+        with self._read_lock, translated(self.where):
+            connection = self._connection("reader")
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            # It means something on one connection only.
+            return self._opened, version
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -157,7 +170,7 @@ class Database:
     @contextmanager
     def aside(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own, one snapshot, for long reads that must not hold up others."""
-        self._refuse_closed()
+        self.refuse_closed()
         self.place.check()
         with self._beside(), translated(self.where), self._untorn(), closing(self._connect("ro")) as connection:
             connection.execute("BEGIN")
@@ -255,13 +268,14 @@ class Database:
             discard(made)
 
     def _connection(self, use: str) -> sqlite3.Connection:
-        self._refuse_closed()
+        self.refuse_closed()
         self.place.check()
         if self._unlocked and (stamp := self.place.stamp()) != self._stamp:
             _close_all(self._connections)
             self._stamp = stamp
         if use not in self._connections:
             self._connections[use] = self._connect("ro" if self.read_only else "rw")
+            self._opened += 1
         return self._connections[use]
 
     def _is_immutable(self) -> bool:
@@ -284,13 +298,14 @@ class Database:
             raise
         return connection
 
-    def _refuse_closed(self) -> None:
+    def refuse_closed(self) -> None:
+        """Raise UsageError where the index is closed."""
         if self._closed:
             raise UsageError("the store is closed", where=self.where, fix="open the index again")
 
     def refuse_read_only(self) -> None:
         """Raise StoreError where the index is closed, or may not be written to."""
-        self._refuse_closed()
+        self.refuse_closed()
         if self.read_only:
             raise StoreError(
                 "the index is open read-only",

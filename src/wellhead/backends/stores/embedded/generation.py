@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.build import merge_parts
 from wellhead.backends.stores.embedded.checksum import checksum
-from wellhead.backends.stores.embedded.load import load_part, read_counter
+from wellhead.backends.stores.embedded.counters import read_counter
+from wellhead.backends.stores.embedded.load import load_part
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.rows import damaged, shown
 from wellhead.backends.stores.embedded.schema import StoredSegment

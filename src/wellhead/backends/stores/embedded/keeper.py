@@ -11,8 +11,8 @@ import os
 import sqlite3
 import threading
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from wellhead.backends.stores.embedded.build import merge_parts
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.counters import count, read_counter
 from wellhead.backends.stores.embedded.failpoint import reached
 from wellhead.backends.stores.embedded.generation import gone_between, read_segments
-from wellhead.backends.stores.embedded.load import load_part, read_counter
+from wellhead.backends.stores.embedded.load import load_part
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment, write_segment
 from wellhead.backends.stores.embedded.vocabulary import forget_unused
-from wellhead.backends.stores.embedded.write import count
 from wellhead.errors import StoreError, WellheadError
 
 __all__ = ["FLUSH_ROWS", "Job", "Keeper", "carry_out", "plan", "waiting_rows"]
@@ -36,14 +36,18 @@ __all__ = ["FLUSH_ROWS", "Job", "Keeper", "carry_out", "plan", "waiting_rows"]
 log = logging.getLogger("wellhead")
 
 # So many new rows are worth a file; fewer are cheap to read again.
-FLUSH_ROWS = 1_000
+FLUSH_ROWS = 2_000
 # A share of dead rows from which on a file is written anew.
 DEAD_SHARE = 0.1
 # Neighbours are merged until each is so many times larger than all newer ones together: while rows come in, and after.
 _BUSY_RATIO, _IDLE_RATIO = 1, 8
 _IDLE_AFTER_S = 1.0
 # With so many times FLUSH_ROWS waiting, writers wait too.
-_BEHIND = 32
+_BEHIND = 16
+# At the end fewer new rows are worth a file, since every process after this one would read them from the tables; and
+# of every row that was written no more than so many are written again.
+_LAST_ROWS = 100
+_AGAIN = 2
 
 
 class Job(NamedTuple):
@@ -53,18 +57,32 @@ class Job(NamedTuple):
     first: int
     last: int
 
+    @property
+    def rows(self) -> int:
+        """At most so many rows are written."""
+        return sum(one.rows for one in self.sources) if self.sources else self.last - self.first + 1
+
 
 def plan(
-    connection: sqlite3.Connection, where: str, ratio: int = _BUSY_RATIO, broken: frozenset[bytes] = frozenset()
+    connection: sqlite3.Connection,
+    where: str,
+    ratio: int = _BUSY_RATIO,
+    broken: frozenset[bytes] = frozenset(),
+    flush: int | None = None,
 ) -> Job | None:
-    """What is to do next, or None. `broken`: names of segments whose files cannot be used."""
+    """What is to do next, or None.
+
+    Args:
+        broken: names of segments whose files cannot be used.
+        flush: so many new rows are worth a file; None for FLUSH_ROWS.
+    """
     segments = read_segments(connection, where)
     for one in segments:
         if one.name in broken:
             return Job((one,), one.first, one.last)
     covered = segments[-1].last if segments else 0
     waiting = read_counter(connection, "passage", where) - covered
-    if waiting >= FLUSH_ROWS:
+    if waiting >= (FLUSH_ROWS if flush is None else flush):
         return Job((), covered + 1, covered + waiting)
     return _merge(segments, ratio) or _clearing(connection, segments)
 
@@ -192,6 +210,7 @@ class Keeper:
         self._busy = False
         self._stopped = False
         self._waiting = 0
+        self._written = 0
         self._broken: frozenset[bytes] = frozenset()
 
     def mend(self, broken: frozenset[bytes]) -> None:
@@ -205,10 +224,10 @@ class Keeper:
 
         Returns at once, unless the thread cannot keep up.
         """
-        if waiting < FLUSH_ROWS and not segments:
-            return
         with self._own():
             self._waiting = waiting
+            if waiting < FLUSH_ROWS and not segments:
+                return
             self._ask()
             self._changed.wait_for(lambda: self._waiting < _BEHIND * FLUSH_ROWS or not (self._asked or self._busy))
 
@@ -224,7 +243,7 @@ class Keeper:
         if self.failure is not None:
             raise self.failure
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Let the thread end after the job that it is at."""
         with self._own():
             self._stopped = True
@@ -232,6 +251,16 @@ class Keeper:
             thread = self._thread
         if thread is not None:
             thread.join()
+
+    def close(self) -> None:
+        """Let the thread end, and leave what was written in few files: that costs no more than writing it did."""
+        self.stop()
+        left, flush = _AGAIN * (self._written + self._waiting), min(_LAST_ROWS, FLUSH_ROWS)
+        with self._failure_told():
+            while left > 0 and (job := self._next(_IDLE_RATIO, flush)) is not None and job.rows <= left:
+                left -= job.rows
+                carry_out(self._database, job)
+        self._written = self._waiting = 0
 
     def _own(self) -> threading.Condition:
         if self._process != os.getpid():  # a fork has no thread, and maybe a lock that nobody will release
@@ -269,11 +298,17 @@ class Keeper:
 
     def _work(self, ratio: int) -> None:
         """Do one job after the other, until there is none."""
-        try:
+        with self._failure_told():
             while not self._stopped and (job := self._next(ratio)) is not None:
+                self._written += 0 if job.sources else job.rows
                 if carry_out(self._database, job) and self._has_dropped(job):
                     forget_unused(self._database)
             self.failure = None
+
+    @contextmanager
+    def _failure_told(self) -> Iterator[None]:
+        try:
+            yield
         except WellheadError as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 (whoever waits for this thread must be told, whatever happened)
@@ -299,10 +334,10 @@ class Keeper:
             (after,) = connection.execute(sql, (job.first, job.last)).fetchone()
         return bool(before - after >= DEAD_SHARE * before > 0)
 
-    def _next(self, ratio: int) -> Job | None:
+    def _next(self, ratio: int, flush: int | None = None) -> Job | None:
         with self._database.aside() as connection:
             waiting = waiting_rows(connection, self._database.where)[0]
-            job = plan(connection, self._database.where, ratio, self._broken)
+            job = plan(connection, self._database.where, ratio, self._broken, flush)
         with self._changed:
             self._waiting = waiting
             self._changed.notify_all()

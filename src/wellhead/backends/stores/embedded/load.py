@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
+from wellhead.backends.stores.embedded.among import rows_among
+from wellhead.backends.stores.embedded.body import pack_passage
 from wellhead.backends.stores.embedded.build import LoadedRow, build_part, merge_parts
-from wellhead.backends.stores.embedded.checksum import checksum
+from wellhead.backends.stores.embedded.checksum import checksum, checksum_as_read
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.rows import (
     check_document,
@@ -18,14 +21,15 @@ from wellhead.backends.stores.embedded.rows import (
     check_text,
     damaged,
     metadata_of,
+    short,
     shown,
     to_document,
     to_passage,
 )
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.embedded.vectors import read_vectors
-from wellhead.errors import StaleView
-from wellhead.records import Document, Metadata, Passage
+from wellhead.errors import CorruptStore, StaleView
+from wellhead.records import Document, Metadata
 
 __all__ = [
     "TableLookup",
@@ -33,31 +37,15 @@ __all__ = [
     "check_listing",
     "documents_of",
     "load_part",
-    "read_counter",
     "read_document",
     "read_listing",
     "read_scope_count",
     "read_settings",
-    "rows_among",
 ]
 
-# A passage, its document, and its text. Its own hash tells whether that is sound: the whole text need not be read.
-_PASSAGE = """SELECT p.*, d.*, substr(CAST(t.text AS BLOB), p.first_byte + 1, p.last_byte - p.first_byte)
-              FROM passages p LEFT JOIN documents d ON d.doc = p.doc LEFT JOIN texts t ON t.doc = p.doc
-              WHERE p.passage = ?"""
-_OF_PASSAGE = len(StoredPassage._fields)
-_UNFIT = "its bytes do not fit its checksum"
+_UNSOUND = "its text no longer is what was indexed"
 # Rows that are held as rows at one time.
 _AT_ONCE = 10_000
-_VALUES_AT_ONCE = 500
-
-
-def read_counter(connection: sqlite3.Connection, name: str, where: str) -> int:
-    """One of `schema.COUNTERS`."""
-    row = connection.execute("SELECT value, checksum FROM counters WHERE name = ?", (name,)).fetchone()
-    if row is None or checksum("counters", name, row[0]) != row[1]:
-        damaged("counters", f"counter {name!r}", where, "it is gone" if row is None else _UNFIT)
-    return int(row[0])
 
 
 def read_scope_count(connection: sqlite3.Connection, scope: str, where: str) -> tuple[int, int]:
@@ -123,16 +111,17 @@ class TableLookup:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def passages(self, scope: str, places: Sequence[tuple[int, int]], version: int) -> list[Passage]:
-        """The passages of these numbers (each with its document's), in this order.
+    def refuse_closed(self) -> None:
+        """Raise UsageError where the store is closed."""
+        self._database.refuse_closed()
 
-        Raises:
-            CorruptStore: stored bytes are not those that were written, or are gone.
-            StaleView: the index was written to since `version`, and one of them is not in the scope any more.
-        """
+    def refuse_passage(self, number: int, passage_id: bytes) -> NoReturn:
+        """Raise CorruptStore for a passage whose bytes are damaged, naming its document where the tables know it."""
+        where = self._database.where
+        sql = "SELECT d.id FROM passages p JOIN documents d ON d.doc = p.doc WHERE p.passage = ?"
         with self._database.read() as connection:
-            reading = _Reading(connection, scope, version, self._database.where)
-            return [reading.passage(number, doc) for number, doc in places]
+            (name,) = connection.execute(sql, (number,)).fetchone() or (None,)
+        damaged("passages", f"passage {short(passage_id)} of document {shown(name)}", where, _UNSOUND, name)
 
     def document(self, scope: str, document_id: str, version: int) -> int | None:
         """The number of a document, or None.
@@ -143,60 +132,14 @@ class TableLookup:
         where = self._database.where
         with self._database.read() as connection:
             if read_counter(connection, "version", where) != version:
-                _refuse_stale(document_id, where)
+                raise StaleView(
+                    f"document {document_id!r} cannot be looked up any more",
+                    where=where,
+                    why="the index was written to after this view of it was taken",
+                    fix="search again",
+                )
             head = find_document(connection, scope, document_id, where)
         return None if head is None else head.doc
-
-
-class _Reading:
-    """Reads passages in one snapshot; a document that several of them share is read once."""
-
-    def __init__(self, connection: sqlite3.Connection, scope: str, version: int, where: str) -> None:
-        self._connection = connection
-        self._scope = scope.encode()
-        self._version = version
-        self._where = where
-        self._heads: dict[int, StoredDocument] = {}
-        self._metadata: dict[int, Metadata] = {}
-
-    def passage(self, number: int, doc: int) -> Passage:
-        found = self._connection.execute(_PASSAGE, (number,)).fetchone()
-        if found is None:
-            self._refuse_missing(number, doc)
-        row = StoredPassage(*found[:_OF_PASSAGE])
-        head = self._head(row, found[_OF_PASSAGE:-1])
-        check_passage(row, head.id, self._where)
-        return to_passage(row, head, self._metadata[row.doc], found[-1] or b"", self._where)
-
-    def _refuse_missing(self, number: int, doc: int) -> NoReturn:
-        """It was deleted since the view was taken; or, when nothing was written since, it is lost."""
-        if read_counter(self._connection, "version", self._where) != self._version:
-            _refuse_stale(f"passage {number}", self._where)
-        owner = self._connection.execute("SELECT id FROM documents WHERE doc = ?", (doc,)).fetchone()
-        name = None if owner is None else owner[0]
-        damaged("passages", f"passage {number} of document {shown(name)}", self._where, "it is gone", name)
-
-    def _head(self, row: StoredPassage, found: tuple[Any, ...]) -> StoredDocument:
-        head = self._heads.get(row.doc)
-        if head is None:
-            if found[0] is None:
-                check_passage(row, None, self._where)
-                damaged("scopes", f"row {row.doc} of documents", self._where, "passages refer to it, but it is gone")
-            head = self._heads[row.doc] = StoredDocument(*found)
-            check_document(head, self._where)
-            if head.scope != self._scope:
-                _refuse_stale(shown(head.id), self._where)
-            self._metadata[row.doc] = metadata_of(head)
-        return head
-
-
-def _refuse_stale(what: str, where: str) -> NoReturn:
-    raise StaleView(
-        f"{what[:12]} was deleted meanwhile",
-        where=where,
-        why="the index was written to after this view of it was taken",
-        fix="search again",
-    )
 
 
 def load_part(connection: sqlite3.Connection, first: int, last: int, where: str) -> Part:
@@ -217,11 +160,13 @@ def load_part(connection: sqlite3.Connection, first: int, last: int, where: str)
 def _load_piece(connection: sqlite3.Connection, first: int, last: int, where: str) -> Part:
     sql = "SELECT * FROM passages WHERE passage BETWEEN ? AND ? ORDER BY passage"
     rows = [StoredPassage(*row) for row in connection.execute(sql, (first, last))]
-    heads = {doc: _head_of(connection, doc, where) for doc in dict.fromkeys(row.doc for row in rows)}
+    heads = _heads(connection, list(dict.fromkeys(row.doc for row in rows)), where)
     for row in rows:
         check_passage(row, heads[row.doc].id, where)
     vectors = read_vectors(connection, {row.vector_key for row in rows if row.vector_key is not None}, where)
     metadata = {doc: metadata_of(head) for doc, head in heads.items()}
+    # Whether a text is sound, the passages' hashes tell.
+    texts = dict(rows_among(connection, "SELECT doc, CAST(text AS BLOB) FROM texts WHERE doc IN", list(heads)))
     loaded = [
         LoadedRow(
             scope=heads[row.doc].scope.decode(),
@@ -234,19 +179,31 @@ def _load_piece(connection: sqlite3.Connection, first: int, last: int, where: st
             stems=row.stems,
             words=row.words,
             vector=None if row.vector_key is None else vectors.get(row.vector_key),
+            body=_body(row, heads[row.doc], metadata[row.doc], texts.get(row.doc) or b"", where),
         )
         for row in rows
     ]
     return build_part(loaded, _words(connection, rows, where))
 
 
-def _head_of(connection: sqlite3.Connection, doc: int, where: str) -> StoredDocument:
-    found = connection.execute("SELECT * FROM documents WHERE doc = ?", (doc,)).fetchone()
-    if found is None:
-        damaged("scopes", f"row {doc} of documents", where, "passages refer to it, but it is gone")
-    head = StoredDocument(*found)
-    check_document(head, where)
-    return head
+def _body(row: StoredPassage, head: StoredDocument, metadata: Metadata, text: bytes, where: str) -> bytes:
+    """Nothing where the text is damaged: only who asks for this passage is told so."""
+    try:
+        return pack_passage(to_passage(row, head, metadata, text[row.first_byte : row.last_byte], where))
+    except CorruptStore:
+        return b""
+
+
+def _heads(connection: sqlite3.Connection, docs: Sequence[int], where: str) -> dict[int, StoredDocument]:
+    """The rows of documents, checked."""
+    found = {
+        row[0]: StoredDocument(*row) for row in rows_among(connection, "SELECT * FROM documents WHERE doc IN", docs)
+    }
+    for doc in docs:
+        if doc not in found:
+            damaged("scopes", f"row {doc} of documents", where, "passages refer to it, but it is gone")
+        check_document(found[doc], where)
+    return found
 
 
 def _words(connection: sqlite3.Connection, rows: Sequence[StoredPassage], where: str) -> dict[int, bytes]:
@@ -255,7 +212,7 @@ def _words(connection: sqlite3.Connection, rows: Sequence[StoredPassage], where:
     used = np.unique(np.frombuffer(packed, dtype="<i4")[::2])
     words: dict[int, bytes] = {}
     for number, word, stored in rows_among(connection, "SELECT * FROM terms WHERE term IN", used.tolist()):
-        if checksum("terms", number, word) != stored:
+        if checksum_as_read("terms", (number, word)) != stored:
             damaged("terms", f"term {shown(word)} (row {number})", where)
         words[number] = word
     if len(words) < len(used):
@@ -264,13 +221,6 @@ def _words(connection: sqlite3.Connection, rows: Sequence[StoredPassage], where:
     if len(set(words.values())) < len(words):
         damaged("terms", "the vocabulary", where, "a word stands there twice")
     return words
-
-
-def rows_among(connection: sqlite3.Connection, sql: str, values: Sequence[int | str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query that ends in "IN", for these values: a few hundred at a time, far quicker than one by one."""
-    for first in range(0, len(values), _VALUES_AT_ONCE):
-        some = values[first : first + _VALUES_AT_ONCE]
-        yield from connection.execute(f"{sql} ({', '.join('?' * len(some))})", some)
 
 
 def check_count(connection: sqlite3.Connection, scope: str, there: int, where: str) -> None:

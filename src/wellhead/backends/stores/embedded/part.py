@@ -6,7 +6,7 @@ nobody else. A passage's number only grows, so within a scope the newest rows st
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -62,14 +62,13 @@ def arrays_of_blobs(name: str, blobs: Sequence[bytes]) -> dict[str, NDArray[Any]
     return {f"{name}.data": np.frombuffer(b"".join(blobs), dtype=np.uint8), f"{name}.starts": starts}
 
 
-def word_hash(word: bytes) -> int:
-    """64 bits by which a word is looked up; words of equal hash are told apart by their bytes."""
-    return xxhash.xxh3_64_intdigest(word)
+# 64 bits by which a word is looked up; words of equal hash are told apart by their bytes.
+word_hash = xxhash.xxh3_64_intdigest
 
 
 def arrays_of_words(words: Mapping[int, bytes]) -> dict[str, NDArray[Any]]:
     """The vocabulary of a part: the word of each term, and the words that folding accents changes."""
-    ordered = sorted((word_hash(word), word, term) for term, word in words.items())
+    ordered = sorted(zip(map(word_hash, words.values()), words.values(), words, strict=True))
     folded: list[tuple[int, int]] = []
     for place, (_, word, _) in enumerate(ordered):
         if not word.isascii() and (plain := fold_accents(word.decode())) != word.decode():
@@ -116,6 +115,7 @@ class Part:
         scope_starts int64[s + 1]: where the rows of each scope begin.
         numbers, docs int64[n]; number_order int32[n]: the rows by number. languages int16[n].
         contents uint64[n, 2]: the first 16 bytes of the text's sha256; content_order int32[n]: rows by the first 8.
+        body as `Blobs`: the passage itself (body.py), so that a search reads no table.
         ids as `Blobs`; id_keys uint64[n]: their first 8 bytes, so that they compare as the ids do.
         For each field its terms, starts, rows, counts and lengths (`PartField`).
         floats float32[n, dims], codes int8[n, dims], scales float32[n] (0.0: no vector).
@@ -134,6 +134,7 @@ class Part:
         self.floats: NDArray[np.float32] = arrays["floats"]
         self.codes: NDArray[np.int8] = arrays["codes"]
         self.scales: NDArray[np.float32] = arrays["scales"]
+        self.bodies = Blobs(arrays["body.data"], arrays["body.starts"])
         self.ids = Blobs(arrays["id.data"], arrays["id.starts"])
         self.words = Blobs(arrays["word.data"], arrays["word.starts"])
         self.fields = {name: PartField(name, arrays) for name in FIELDS}
@@ -180,17 +181,28 @@ class Part:
         rows: NDArray[np.int32] = found[self.numbers[found] == numbers[places < len(order)]]
         return rows
 
-    def with_contents(self, keys: NDArray[np.uint64]) -> list[list[int]]:
-        """For each of these keys the rows whose text's sha256 begins with those 8 bytes."""
-        order: NDArray[np.int32] = self.arrays["content_order"]
-        starts = np.searchsorted(self._contents, keys)
-        ends = np.searchsorted(self._contents, keys, side="right")
-        return [order[first:last].tolist() for first, last in zip(starts.tolist(), ends.tolist(), strict=True)]
+    def with_content(self, key: int) -> list[int]:
+        """The rows whose text's sha256 begins with those 8 bytes."""
+        first = bisect_left(self._contents, key)
+        last = bisect_right(self._contents, key, lo=first)
+        rows: list[int] = self.arrays["content_order"][first:last].tolist()
+        return rows
 
     @cached_property
-    def _contents(self) -> NDArray[np.uint64]:
+    def repeats(self) -> NDArray[np.bool_]:
+        """Whether another row's text may be the same: bool[n]."""
+        order, ordered = self.arrays["content_order"], self._contents
+        same = np.zeros(len(order), dtype=np.bool_)
+        same[1:] = np.equal(ordered[1:], ordered[:-1])
+        same[:-1] |= same[1:]
+        repeats = np.empty(len(order), dtype=np.bool_)
+        repeats[order] = same
+        return repeats
+
+    @cached_property
+    def _contents(self) -> memoryview:
         ordered: NDArray[np.uint64] = self.contents[self.arrays["content_order"], 0]
-        return ordered
+        return ordered.data
 
     def column(self, key: str) -> tuple[NDArray[np.int32], list[MetadataValue]] | None:
         """The codes and the distinct values of a metadata key; None when no row has it."""

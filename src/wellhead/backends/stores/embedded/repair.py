@@ -22,10 +22,11 @@ from wellhead.backends.stores.embedded.advice import advice
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.compact import delete_unused_vectors
 from wellhead.backends.stores.embedded.connection import FILE_NAME, Database, os_errors, translated
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.failpoint import reached
 from wellhead.backends.stores.embedded.generation import read_segments
 from wellhead.backends.stores.embedded.keeper import Job, Keeper, carry_out
-from wellhead.backends.stores.embedded.load import read_counter, read_settings
+from wellhead.backends.stores.embedded.load import read_settings
 from wellhead.backends.stores.embedded.place import Place
 from wellhead.backends.stores.embedded.salvage import HOPELESS, Salvage
 from wellhead.backends.stores.embedded.segment import FOLDER, SUFFIX, file_of, sync_folder

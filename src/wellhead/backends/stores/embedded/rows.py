@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import NoReturn
 
 import msgspec
 
 from wellhead.backends.stores.embedded.advice import advice
-from wellhead.backends.stores.embedded.checksum import Value, checksum
+from wellhead.backends.stores.embedded.checksum import Value, checksum, checksum_as_read
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.postings import pack_terms
 from wellhead.backends.stores.rules import text_hash
@@ -54,7 +55,7 @@ def document_values(doc: int, row: DocumentRow) -> tuple[Value, ...]:
 
 
 def passage_values(
-    number: int, doc: int, row: PassageRow, term_ids: dict[str, int], first_byte: int
+    number: int, doc: int, row: PassageRow, term_ids: Mapping[str, int], first_byte: int
 ) -> tuple[Value, ...]:
     """The values of a row of `passages`; `first_byte` is where its slice begins in the UTF-8 form of the text."""
     passage = row.passage
@@ -81,15 +82,18 @@ def passage_values(
     return (*values, checksum("passages", *values))
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def _json(value: object) -> str:
     # The standard library's, for it takes every subclass of str, int and float that metadata may hold.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 def is_sound(row: StoredDocument | StoredPassage) -> bool:
     """Whether a row is as it was written."""
     table = "documents" if isinstance(row, StoredDocument) else "passages"
-    return checksum(table, *row[:-1]) == row.checksum
+    return checksum_as_read(table, row[:-1]) == row.checksum
 
 
 def check_document(row: StoredDocument, where: str) -> None:

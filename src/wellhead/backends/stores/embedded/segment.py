@@ -30,7 +30,7 @@ __all__ = ["FOLDER", "SUFFIX", "SegmentDamaged", "file_of", "read_segment", "syn
 
 FOLDER = "segments"
 SUFFIX = ".seg"
-_MAGIC = b"WHSEG\0\0\1"
+_MAGIC = b"WHSEG\0\0\2"
 _ALIGN = 64
 _READ_AT_ONCE = 2**20
 

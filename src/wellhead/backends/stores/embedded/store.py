@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 from wellhead.backends.stores.embedded.backup import backup
 from wellhead.backends.stores.embedded.compact import compact
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.generation import Generation, advance
 from wellhead.backends.stores.embedded.keeper import Keeper, waiting_rows
 from wellhead.backends.stores.embedded.load import (
     TableLookup,
     check_count,
-    read_counter,
     read_document,
     read_listing,
     read_settings,
 )
+from wellhead.backends.stores.embedded.numbers import TermNumbers
 from wellhead.backends.stores.embedded.segment import SegmentDamaged
 from wellhead.backends.stores.embedded.states import read_states, read_summaries, write_sources
 from wellhead.backends.stores.embedded.storage import read_storage
@@ -42,6 +43,13 @@ _T = TypeVar("_T")
 
 # Scopes whose view is kept; another one costs little.
 _VIEWS = 256
+
+
+class _Shown(NamedTuple):
+    """The views of the last generation by scope, and what told then whether anybody had written."""
+
+    marker: object
+    views: Mapping[str, PartsView]
 
 
 class EmbeddedStore:
@@ -74,7 +82,8 @@ class EmbeddedStore:
         self._timeout_s = timeout_s
         self._lookup = TableLookup(self._database)
         self._generation: Generation | None = None
-        self._views: dict[str, PartsView] = {}
+        self._shown = _Shown(None, {})
+        self._numbers = TermNumbers()
         self._keeper = None if self._database.read_only else Keeper(self._database)
 
     def __reduce__(self) -> NoReturn:
@@ -127,7 +136,7 @@ class EmbeddedStore:
             StoreError: the disk's fault (StorageFull, WriterBusy, CorruptStore, read-only); nothing is written then.
         """
         check_documents(documents)
-        self._write(lambda connection: put_documents(connection, documents, vectors, self.where))
+        self._write(lambda connection: put_documents(connection, documents, vectors, self._numbers, self.where))
 
     def delete(self, scope: str, ids: Sequence[str]) -> int:
         """Delete documents, damaged ones too; how many there were. Vectors that nothing uses any more go too."""
@@ -139,18 +148,23 @@ class EmbeddedStore:
 
     def _write(self, change: Callable[[sqlite3.Connection], _T]) -> _T:
         try:
-            with self._database.write() as connection:
-                done = change(connection)
-                waiting = waiting_rows(connection, self.where)
+            done, waiting, segments = self._changed(change)
         except CorruptStore:
             # Where an index of SQLite's does not fit its table, it can be made anew; nothing was written yet.
-            with self._database.write() as connection:
-                connection.execute("REINDEX")
-                done = change(connection)
-                waiting = waiting_rows(connection, self.where)
+            done, waiting, segments = self._changed(change, "REINDEX")
         if self._keeper is not None:
-            self._keeper.told(waiting[0], segments=waiting[1])
+            self._keeper.told(waiting, segments=segments)
         return done
+
+    def _changed(self, change: Callable[[sqlite3.Connection], _T], before: str = "") -> tuple[_T, int, bool]:
+        """What a change gives, in one transaction; how many numbers are in no segment, and whether there are any."""
+        try:
+            with self._database.write() as connection:
+                connection.execute(before)
+                return change(connection), *waiting_rows(connection, self.where)
+        except BaseException:
+            self._numbers.forget()  # some of them may have been given in vain
+            raise
 
     def settle(self) -> None:
         """Wait until the segments are in shape: everything but the newest rows in a file, few dead rows.
@@ -221,6 +235,10 @@ class EmbeddedStore:
         Raises:
             CorruptStore: a row that has to be read is damaged, or rows are missing.
         """
+        shown = self._shown
+        view = shown.views.get(scope)
+        if view is not None and self._database.marker() == shown.marker:
+            return view
         for patient in (True, True, False):
             try:
                 return self._view(scope, patient=patient)
@@ -230,19 +248,18 @@ class EmbeddedStore:
 
     def _view(self, scope: str, *, patient: bool) -> PartsView:
         with self._database.read() as connection:
-            before = self._generation
+            before, views, marker = self._generation, self._shown.views, self._database.marker()
             generation = advance(connection, before, self.folder, self.where, patient=patient)
             if generation is not before:
-                self._generation, self._views = generation, {}
+                self._generation, views = generation, {}
                 if self._keeper is not None and (broken := generation.broken):
                     self._keeper.mend(broken)
-            view = self._views.get(scope)
+            view = views.get(scope)
             if view is None:
                 view = generation.view(scope, self._lookup)
                 check_count(connection, scope, len(view), self.where)
-                if len(self._views) >= _VIEWS:
-                    self._views = {}
-                self._views[scope] = view
+                views = {**views, scope: view} if len(views) < _VIEWS else {scope: view}
+            self._shown = _Shown(marker, views)
             return view
 
     def verify(self) -> tuple[int, int, int, list[Finding]]:
@@ -293,7 +310,7 @@ class EmbeddedStore:
     def _without_keeper(self) -> Iterator[None]:
         """Let the keeper finish what it is at, and begin again after."""
         if self._keeper is not None:
-            self._keeper.close()
+            self._keeper.stop()
         try:
             yield
         finally:
@@ -303,5 +320,5 @@ class EmbeddedStore:
         """Close the files, folding SQLite's log into its file; a second call does nothing."""
         if self._keeper is not None:
             self._keeper.close()
-        self._generation, self._views = None, {}
+        self._generation, self._shown = None, _Shown(None, {})
         self._database.close()

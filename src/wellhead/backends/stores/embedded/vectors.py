@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from wellhead.backends.stores.embedded.among import rows_among
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.rows import damaged, shown
 
@@ -16,7 +17,7 @@ __all__ = ["dims_of_vectors", "known_keys", "read_vectors", "sound_keys"]
 
 def known_keys(connection: sqlite3.Connection, keys: Iterable[bytes]) -> set[bytes]:
     """Those of `keys` that have a sound vector; a damaged one counts as none, so that it is made anew."""
-    return {key for key in keys if (row := _look_up(connection, key)) is not None and _is_sound(key, *row)}
+    return {key for key, row in _looked_up(connection, keys).items() if _is_sound(key, *row)}
 
 
 def sound_keys(connection: sqlite3.Connection, keys: Collection[bytes]) -> set[bytes]:
@@ -51,18 +52,18 @@ def dims_of_vectors(connection: sqlite3.Connection) -> int | None:
 
 def _stored(connection: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
     """Bytes and checksum of those that are there. SQLite's index may be damaged where the rows are sound."""
-    found = {key: row for key in keys if (row := _look_up(connection, key)) is not None}
+    found = _looked_up(connection, keys)
     if lost := set(keys) - found.keys():
         rows = connection.execute("SELECT key, data, checksum FROM vectors NOT INDEXED")
         found |= {key: (data, stored) for key, data, stored in rows if key in lost}
     return found
 
 
-def _look_up(connection: sqlite3.Connection, key: bytes) -> tuple[bytes, bytes] | None:
-    row: tuple[bytes, bytes] | None = connection.execute(
-        "SELECT data, checksum FROM vectors WHERE key = ?", (key,)
-    ).fetchone()
-    return row
+def _looked_up(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
+    wanted = list(keys)
+    rows = rows_among(connection, "SELECT key, data, checksum FROM vectors WHERE key IN", wanted)
+    found = {key: (data, stored) for key, data, stored in rows}
+    return {key: found[key] for key in wanted if key in found}
 
 
 def _is_sound(key: bytes, data: bytes, stored: bytes) -> bool:

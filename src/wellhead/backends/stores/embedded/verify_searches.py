@@ -11,22 +11,22 @@ import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.arrays import ArrayView, ScopeRows, codes, line_up
 from wellhead.backends.stores.embedded.advice import REMAKE
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.generation import Generation, Held, advance, gone_between
-from wellhead.backends.stores.embedded.load import read_counter
 from wellhead.backends.stores.embedded.rows import check_passage, short
 from wellhead.backends.stores.embedded.schema import StoredPassage
 from wellhead.backends.stores.embedded.vectors import read_vectors
 from wellhead.backends.stores.embedded.verify_segments import Opened
 from wellhead.backends.stores.embedded.view import PartsView
 from wellhead.backends.stores.postings import ArrayField, Postings
-from wellhead.records import Finding, Passage, Terms
+from wellhead.records import Finding, Terms
 from wellhead.search import bm25, dense
 from wellhead.search.top import best
 
@@ -79,7 +79,10 @@ def check_searches(
 class _NoLookup:
     """What is compared here asks the tables nothing."""
 
-    def passages(self, scope: str, places: Sequence[tuple[int, int]], version: int) -> list[Passage]:
+    def refuse_closed(self) -> None:
+        raise NotImplementedError
+
+    def refuse_passage(self, number: int, passage_id: bytes) -> NoReturn:
         raise NotImplementedError
 
     def document(self, scope: str, document_id: str, version: int) -> int | None:

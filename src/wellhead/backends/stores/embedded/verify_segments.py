@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from wellhead.backends.stores.embedded.advice import REMAKE
 from wellhead.backends.stores.embedded.build import typed
 from wellhead.backends.stores.embedded.checksum import checksum
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.generation import gone_between
-from wellhead.backends.stores.embedded.load import load_part, read_counter
-from wellhead.backends.stores.embedded.part import FIELDS, Part
+from wellhead.backends.stores.embedded.load import load_part
+from wellhead.backends.stores.embedded.part import FIELDS, Blobs, Part
 from wellhead.backends.stores.embedded.rows import shown
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment
@@ -176,6 +177,13 @@ def _unlike(part: Part, rows: _Array, truth: Part) -> Iterator[str]:
     if not np.array_equal(part.numbers[rows], truth.numbers[others]):
         yield "passages"
         return
+    yield from _unlike_columns(part, rows, truth, others)
+    for name in FIELDS:
+        if not _same_field(part, rows, truth, others, name):
+            yield name
+
+
+def _unlike_columns(part: Part, rows: _Array, truth: Part, others: _Array) -> Iterator[str]:
     for name, mine, other in (
         ("documents", part.docs, truth.docs),
         ("contents", part.contents, truth.contents),
@@ -184,8 +192,10 @@ def _unlike(part: Part, rows: _Array, truth: Part) -> Iterator[str]:
     ):
         if not np.array_equal(mine[rows], other[others]):
             yield name
-    if [part.ids[row] for row in rows.tolist()] != [truth.ids[row] for row in others.tolist()]:
+    if _blobs(part.ids, rows) != _blobs(truth.ids, others):
         yield "ids"
+    if _blobs(part.bodies, rows) != _blobs(truth.bodies, others):
+        yield "texts"
     if _scopes(part, rows) != _scopes(truth, others):
         yield "scopes"
     if _languages(part, rows) != _languages(truth, others):
@@ -195,9 +205,10 @@ def _unlike(part: Part, rows: _Array, truth: Part) -> Iterator[str]:
     for key in {*part.names.keys, *truth.names.keys}:
         if _values(part, key, rows) != _values(truth, key, others):
             yield f"metadata {key!r}"
-    for name in FIELDS:
-        if not _same_field(part, rows, truth, others, name):
-            yield name
+
+
+def _blobs(blobs: Blobs, rows: _Array) -> list[bytes]:
+    return [blobs[row] for row in rows.tolist()]
 
 
 def _scopes(part: Part, rows: _Array) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.analyze import fold_accents
+from wellhead.backends.stores.embedded.body import unpack_passage
 from wellhead.backends.stores.embedded.build import typed
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.rules import refuse_pickle
@@ -42,13 +43,14 @@ class Slab(NamedTuple):
 
 
 class Lookup(Protocol):
-    """What a view asks the tables, at the time of asking."""
+    """What a view asks the store, at the time of asking."""
 
-    def passages(self, scope: str, places: Sequence[tuple[int, int]], version: int) -> list[Passage]:
-        """The passages of these numbers (each with its document's), in this order, read and checked.
+    def refuse_closed(self) -> None:
+        """Raise UsageError where the store is closed."""
+        ...
 
-        StaleView where one is not there any more, CorruptStore where it should be: at `version`.
-        """
+    def refuse_passage(self, number: int, passage_id: bytes) -> NoReturn:
+        """Raise CorruptStore for a passage whose bytes are damaged."""
         ...
 
     def document(self, scope: str, document_id: str, version: int) -> int | None:
@@ -148,17 +150,22 @@ class PartsView:
 
     def same_texts(self, rows: NDArray[np.intp]) -> Sequence[Sequence[int]]:
         """For each of these rows the live rows of its text, itself included, ascending by passage id."""
-        places = [self._place(row) for row in rows.tolist()]
-        contents = np.array([slab.part.contents[local] for slab, local in places], dtype=np.uint64).reshape(-1, 2)
-        found: list[list[tuple[bytes, int]]] = [[] for _ in places]
+        return [self._same_text(row) for row in rows.tolist()]
+
+    def _same_text(self, row: int) -> list[int]:
+        own, local = self._place(row)
+        first, rest = own.part.contents[local].tolist()
+        found: list[tuple[bytes, int]] = []
         for slab in self._slabs:
-            for same, others, rest in zip(found, slab.part.with_contents(contents[:, 0]), contents[:, 1], strict=True):
-                same += [
-                    (slab.part.ids[other], slab.base + other - slab.first)
-                    for other in others
-                    if slab.first <= other < slab.last and slab.part.contents[other, 1] == rest
-                ]
-        return [[row for _, row in sorted(same) if self.live is None or self.live[row]] for same in found]
+            if slab is own and not slab.part.repeats[local]:
+                found.append((slab.part.ids[local], row))
+                continue
+            found += [
+                (slab.part.ids[other], slab.base + other - slab.first)
+                for other in slab.part.with_content(first)
+                if slab.first <= other < slab.last and slab.part.contents[other, 1] == rest
+            ]
+        return [same for _, same in sorted(found) if self.live is None or self.live[same]]
 
     def by_id(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         """The place of each of these rows among them, in the order of their passage ids."""
@@ -240,17 +247,21 @@ class PartsView:
         return rows
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
-        """The passages themselves, in the order asked for, checked against their checksums.
+        """The passages themselves, in the order asked for, each checked against its checksum.
 
         Raises:
-            CorruptStore: stored bytes are not those that were written.
-            StaleView: one of them was deleted since the view was taken.
+            CorruptStore: the bytes of one are not those that were written.
+            UsageError: the store is closed.
         """
-        if not rows:
-            return []
-        places = ((slab.part, local) for slab, local in map(self._place, rows))
-        numbers = [(int(part.numbers[local]), int(part.docs[local])) for part, local in places]
-        return self._lookup.passages(self._scope, numbers, self.version)
+        self._lookup.refuse_closed()
+        return [self._passage(row) for row in rows]
+
+    def _passage(self, row: int) -> Passage:
+        slab, local = self._place(row)
+        passage = unpack_passage(slab.part.bodies[local])
+        if passage is None:
+            self._lookup.refuse_passage(int(slab.part.numbers[local]), slab.part.ids[local])
+        return passage
 
     def _place(self, row: int) -> tuple[Slab, int]:
         """The slab of a row, and its row in the part."""

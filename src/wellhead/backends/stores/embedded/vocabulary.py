@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.embedded.connection import Database
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.generation import read_segments
-from wellhead.backends.stores.embedded.load import read_counter
+from wellhead.backends.stores.embedded.numbers import delete_terms
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment
 
 __all__ = ["forget_unused", "terms_above"]
@@ -44,7 +45,7 @@ def forget_unused(database: Database) -> int:
         return 0
     with database.write() as connection:
         gone: list[int] = np.setdiff1d(unused.terms, terms_above(connection, unused.upto)).tolist()
-        connection.executemany("DELETE FROM terms WHERE term = ?", ((term,) for term in gone))
+        delete_terms(connection, gone, database.where)
     return len(gone)
 
 

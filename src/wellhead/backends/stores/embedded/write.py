@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wellhead.backends.stores.embedded.among import rows_among
 from wellhead.backends.stores.embedded.checksum import checksum
+from wellhead.backends.stores.embedded.counters import count, read_counter
 from wellhead.backends.stores.embedded.failpoint import reached
-from wellhead.backends.stores.embedded.load import read_counter, read_scope_count, rows_among
-from wellhead.backends.stores.embedded.rows import damaged, document_values, is_sound, passage_values, shown
+from wellhead.backends.stores.embedded.load import read_scope_count
+from wellhead.backends.stores.embedded.numbers import TermNumbers
+from wellhead.backends.stores.embedded.rows import damaged, document_values, is_sound, passage_values, short, shown
 from wellhead.backends.stores.embedded.schema import StoredDocument, StoredPassage
 from wellhead.backends.stores.embedded.vectors import dims_of_vectors, known_keys
 from wellhead.backends.stores.rules import check_keys, check_owners, check_vectors
 from wellhead.records import DocumentRow, Terms
 
-__all__ = ["count", "delete_documents", "put_documents", "start_over", "write_settings"]
+__all__ = ["delete_documents", "put_documents", "start_over", "write_settings"]
 
 _DELETE_ROWS = (
     "DELETE FROM passages WHERE doc = ?",
@@ -34,9 +38,10 @@ def put_documents(
     connection: sqlite3.Connection,
     documents: Sequence[DocumentRow],
     vectors: Mapping[bytes, NDArray[np.float32]],
+    numbers: TermNumbers,
     where: str,
 ) -> None:
-    """Replace documents whole and add new vectors.
+    """Replace documents whole and add new vectors. `numbers`: of the terms, as far as this process knows them.
 
     Raises:
         UsageError: rows that contradict one another or what is stored.
@@ -48,12 +53,13 @@ def put_documents(
     deletion = _Deletion(connection, where)
     for row in documents:
         deletion.document(row.scope, row.document.id)
-        deletion.in_the_way_of(row)
-    check_owners(documents, lambda passage_id: _owner(connection, passage_id))
+    scopes = {passage.passage.id: row.scope for row in documents for passage in row.passages}
+    deletion.in_the_way_of(scopes)
+    check_owners(documents, _owners(connection, list(scopes)).get)
     deletion.done()
     _insert_vectors(connection, vectors)
     reached("append.middle")
-    _insert_documents(connection, documents, where)
+    _insert_documents(connection, documents, numbers, where)
     _prune(connection, deletion.freed | vectors.keys())
     count(connection, "version", where)
 
@@ -84,19 +90,13 @@ def start_over(connection: sqlite3.Connection, where: str) -> None:
     count(connection, "epoch", where)
 
 
-def count(connection: sqlite3.Connection, name: str, where: str, by: int = 1) -> int:
-    """Raise a counter; its new value."""
-    value = read_counter(connection, name, where) + by
-    connection.execute(
-        "INSERT OR REPLACE INTO counters VALUES (?, ?, ?)", (name, value, checksum("counters", name, value))
-    )
-    return value
-
-
-def _owner(connection: sqlite3.Connection, passage_id: str) -> tuple[str, str] | None:
-    sql = "SELECT d.scope, d.id FROM passages p JOIN documents d USING (doc) WHERE p.id = ?"
-    row = connection.execute(sql, (passage_id,)).fetchone()
-    return (row[0].decode(), row[1].decode()) if row else None
+def _owners(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Scope and id of the documents that hold passages of these ids, as far as there are any."""
+    sql = "SELECT p.id, d.scope, d.id FROM passages p JOIN documents d USING (doc) WHERE p.id IN"
+    return {
+        name.decode(): (scope.decode(), owner.decode())
+        for name, scope, owner in rows_among(connection, sql, passage_ids)
+    }
 
 
 class _Deletion:
@@ -141,16 +141,13 @@ class _Deletion:
             damaged("documents", what, where, f"it leads to {shown(head.id)}", document_id)
         return head
 
-    def in_the_way_of(self, row: DocumentRow) -> None:
-        """Make room where damage gave passages of this document to another one, or to none.
+    def in_the_way_of(self, scopes: Mapping[str, str]) -> None:
+        """Make room where damage gave passages to another document, or to none. `scopes`: by passage id.
 
-        Its own row was found by its id and deleted before; so a damaged or missing owner was this document's row.
+        The documents that they belong to were found by their ids and deleted before; so a damaged or missing owner was
+        one of these documents' rows.
         """
-        for passage in row.passages:
-            sql = "SELECT * FROM passages WHERE id = ?"
-            found = self._connection.execute(sql, (passage.passage.id,)).fetchone()
-            if found is None:
-                continue
+        for found in list(rows_among(self._connection, "SELECT * FROM passages WHERE id IN", list(scopes))):
             held = StoredPassage(*found)
             self._torn = True
             owner = self._connection.execute("SELECT * FROM documents WHERE doc = ?", (held.doc,)).fetchone()
@@ -158,8 +155,12 @@ class _Deletion:
                 self._gone(held.passage)
                 self._connection.execute("DELETE FROM passages WHERE passage = ?", (held.passage,))
                 self.freed.add(held.vector_key or b"")
+            elif held.id.decode() not in scopes:
+                damaged(
+                    "passages", f"the entry of passage {short(held.id)}", self._where, "SQLite's index leads elsewhere"
+                )
             elif owner is None or not is_sound(StoredDocument(*owner)):
-                _count_rows(self._connection, row.scope, -1, -self._rows(held.doc), self._where)
+                _count_rows(self._connection, scopes[held.id.decode()], -1, -self._rows(held.doc), self._where)
 
     def _rows(self, doc: int) -> int:
         """Delete everything under a number, whether or not a document has it; how many passages there were."""
@@ -194,8 +195,11 @@ def _insert_vectors(connection: sqlite3.Connection, vectors: Mapping[bytes, NDAr
     connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
 
-def _insert_documents(connection: sqlite3.Connection, documents: Sequence[DocumentRow], where: str) -> None:
-    term_ids = _term_ids(connection, documents, where)
+def _insert_documents(
+    connection: sqlite3.Connection, documents: Sequence[DocumentRow], numbers: TermNumbers, where: str
+) -> None:
+    fields = (counts for row in documents for passage in row.passages for counts in _fields(passage.terms))
+    term_ids = numbers.of(connection, chain.from_iterable(fields), where)
     number = _passage_numbers(connection, sum(len(row.passages) for row in documents), where)
     for doc, row in enumerate(documents, _last_number(connection) + 1):
         connection.execute(
@@ -211,7 +215,13 @@ def _insert_documents(connection: sqlite3.Connection, documents: Sequence[Docume
             ),
         )
         number += len(row.passages)
-        _count_rows(connection, row.scope, 1, len(row.passages), where)
+    for scope, rows in groupby(sorted(documents, key=_scope), key=_scope):
+        sizes = [len(row.passages) for row in rows]
+        _count_rows(connection, scope, len(sizes), sum(sizes), where)
+
+
+def _scope(row: DocumentRow) -> str:
+    return row.scope
 
 
 def _passage_numbers(connection: sqlite3.Connection, many: int, where: str) -> int:
@@ -232,29 +242,6 @@ def _first_bytes(row: DocumentRow) -> Iterator[int]:
 def _last_number(connection: sqlite3.Connection) -> int:
     """The highest number of a document: also of one that is gone, of which damage left rows behind."""
     return max(connection.execute(sql).fetchone()[0] or 0 for sql in _LAST_NUMBERS)
-
-
-def _term_ids(connection: sqlite3.Connection, documents: Sequence[DocumentRow], where: str) -> dict[str, int]:
-    """The number of every term of these documents; new terms get the next ones."""
-    fields = [counts for row in documents for passage in row.passages for counts in _fields(passage.terms)]
-    used = list(dict.fromkeys(term for counts in fields for term in counts))
-    rows_found = rows_among(connection, "SELECT word, term FROM terms WHERE word IN", used)
-    found: dict[str, int] = {word.decode(): number for word, number in rows_found}
-    # SQLite answers that out of its index alone: a damaged entry would give a word the number of another.
-    for number, word in rows_among(connection, "SELECT term, word FROM terms WHERE term IN", list(found.values())):
-        if found.get(word.decode("utf-8", "replace")) != number:
-            damaged("terms", f"the entry of term {number}", where, f"it leads to {shown(word)}")
-    new = [term for term in used if term not in found]
-    if not new:
-        return found
-    # Never a number that was given before, also not that of a term that was deleted since.
-    (highest,) = connection.execute("SELECT coalesce(max(term), 0) FROM terms").fetchone()
-    last = max(highest, read_counter(connection, "term", where))
-    count(connection, "term", where, last + len(new) - read_counter(connection, "term", where))
-    numbered = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
-    rows = ((number, word, checksum("terms", number, word)) for word, number in numbered.items())
-    connection.executemany("INSERT INTO terms VALUES (?, ?, ?)", rows)
-    return found | numbered
 
 
 def _fields(terms: Terms) -> tuple[Mapping[str, int], Mapping[str, int]]:

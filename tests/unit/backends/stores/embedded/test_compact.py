@@ -71,7 +71,7 @@ def fresh(tmp_path, documents) -> EmbeddedStore:
 def test_nothing_of_a_deleted_document_is_left_in_any_file(store, tmp_path):
     before = traces(store.folder)
     assert all(before.values()), "what is looked for must be there before"
-    assert sum(any(name.endswith(".seg") for name in files) for files in before.values()) == 4
+    assert sum(any(name.endswith(".seg") for name in files) for files in before.values()) == 7
     store.delete("acme", [SECRET.id])
     assert all(traces(store.folder).values()), "deleting alone leaves traces"
     report = store.compact()

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from histories import assert_only_listed_files, at, by_hand, few_rows, next_job, state_of
 from wellhead import Index
 from wellhead.backends.stores.embedded import failpoint, keeper
+from wellhead.backends.stores.embedded.counters import read_counter
 from wellhead.backends.stores.embedded.keeper import Job, Keeper, carry_out, plan
-from wellhead.backends.stores.embedded.load import read_counter
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import FOLDER, file_of
 from wellhead.backends.stores.embedded.store import EmbeddedStore
@@ -419,6 +419,51 @@ class TestThread:
         finally:
             go.set()
             failpoint.hook = None
+
+
+class TestClosing:
+    """Every process after this one would read from the tables what is in no file."""
+
+    @pytest.mark.parametrize(("rows", "files"), [(9, 0), (10, 1), (64, 1)])
+    def test_what_was_written_lies_in_one_file_but_for_a_few_rows(self, kept, rows, files):
+        for first in range(0, rows, 8):
+            put(kept, documents(first, min(first + 8, rows)))
+        kept.close()
+        again = EmbeddedStore(kept.folder, read_only=True)
+        assert len(rows_of(again)) == files
+        assert len(again.view("")) == rows < sum(rows_of(again)) + 10
+        assert_only_listed_files(again)
+        again.close()
+
+    def test_little_is_written_again_for_little_that_was_new(self, store):
+        fill(store, 40, 12, 3)
+        store._keeper = Keeper(store._database)
+        put(store, documents(55, 57))
+        store.close()
+        again = by_hand(EmbeddedStore(store.folder))
+        assert rows_of(again) == [40, 12, 3]
+        again.close()
+
+    def test_whoever_only_read_writes_nothing(self, store):
+        fill(store, 4, 4)
+        reader = EmbeddedStore(store.folder)
+        assert len(reader.view("")) == 8
+        reader.close()
+        assert rows_of(store) == [4, 4]
+
+    def test_a_full_disk_is_no_error(self, kept, caplog):
+        put(kept, documents(0, 12))
+        kept._keeper.stop()
+        kept._keeper._waiting = 12
+
+        def fail() -> None:
+            raise OSError(errno.ENOSPC, "no space")
+
+        with at("segment.written", fail):
+            kept.close()
+        again = EmbeddedStore(kept.folder, read_only=True)
+        assert len(again.view("")) == 12
+        again.close()
 
 
 class TestFailure:

@@ -71,10 +71,11 @@ class TestContents:
         same = bytes(range(8))
         hashes = [same + b"a" * 24, b"\xff" * 32, same + b"b" * 24, same + b"a" * 24, b"\0" * 32]
         part = part_of(*(loaded(n, text_hash=each) for n, each in enumerate(hashes)))
-        asked = np.array([int.from_bytes(same, "big"), 2**64 - 1, 1, 0], dtype=np.uint64)
-        assert part.with_contents(asked) == [[0, 2, 3], [1], [], [4]]
-        assert part.with_contents(asked[:0]) == []
-        assert part_of().with_contents(asked) == [[], [], [], []]
+        asked = [int.from_bytes(same, "big"), 2**64 - 1, 1, 0]
+        assert [part.with_content(key) for key in asked] == [[0, 2, 3], [1], [], [4]]
+        assert part.repeats.tolist() == [True, False, True, True, False]
+        assert [part_of().with_content(key) for key in asked] == [[], [], [], []]
+        assert part_of().repeats.tolist() == []
         assert part.contents[0].tolist() == part.contents[3].tolist() != part.contents[2].tolist()
 
 

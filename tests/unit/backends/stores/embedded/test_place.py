@@ -55,7 +55,7 @@ def refuses_everything(store: EmbeddedStore, view) -> None:
         store.version,
         store.verify,
         lambda: store.view(""),
-        lambda: view.passages([0]),
+        lambda: view.rows_of("a"),
         lambda: store.get("", "a"),
     ):
         assert "removed or replaced" in refusal(StoreError, use).what

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from histories import folder
 from parts import loaded, part_of, plain, same_arrays
-from wellhead.backends.stores.embedded import failpoint
+from wellhead.backends.stores.embedded import failpoint, segment
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.segment import (
     FOLDER,
@@ -210,6 +210,6 @@ class TestFailure:
 @pytest.mark.parametrize("header", [b"{}", b"[]", b"no json", b'{"names": 1, "arrays": {}}'])
 def test_a_file_whose_digest_fits_but_whose_header_is_nonsense_is_damaged(tmp_path, header):
     path = tmp_path / "forged.seg"
-    path.write_bytes(b"WHSEG\0\0\1" + len(header).to_bytes(8, "little") + header)
+    path.write_bytes(segment._MAGIC + len(header).to_bytes(8, "little") + header)
     with pytest.raises(SegmentDamaged, match="holds no arrays of ours"):
         read_segment(path, xxhash.xxh3_128_digest(path.read_bytes()))

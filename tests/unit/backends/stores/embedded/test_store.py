@@ -312,3 +312,63 @@ def test_a_view_of_the_disk_equals_one_before_closing(folder):
     assert_same_view(store.view(""), again.view(""), ["café", "one"])
     store.close()
     again.close()
+
+
+class TestFreshness:
+    """A view is given again without a look at the tables only while nobody at all has written."""
+
+    def test_it_is_the_same_until_somebody_writes(self, folder):
+        store, other = EmbeddedStore(folder), EmbeddedStore(folder)
+        view = store.view("")
+        assert store.view("") is view
+        put(other, [Document(id="theirs", text="x")])
+        theirs = store.view("")
+        assert theirs is not view
+        assert len(theirs.rows_of("theirs")) == 1
+        put(store, [Document(id="own", text="x")])
+        assert len(store.view("").rows_of("own")) == 1
+        store.delete("", ["own"])
+        assert not store.view("").rows_of("own")
+        store.close()
+        other.close()
+
+    def test_what_no_view_shows_makes_none_anew(self, folder):
+        store = EmbeddedStore(folder)
+        view = store.view("")
+        with store._database.write() as connection:
+            connection.execute("UPDATE documents SET source = source")
+        assert store.view("") is view
+        assert store.view("") is view
+        store.close()
+
+    def test_a_search_that_finds_nothing_written_reads_one_number(self, folder):
+        store = EmbeddedStore(folder)
+        store.view("")
+        statements: list[str] = []
+        store._database._connection("reader").set_trace_callback(statements.append)
+        store.view("")
+        assert statements == ["PRAGMA data_version"]
+        store.close()
+
+    def test_threads_never_get_a_view_older_than_a_write_before_their_call(self, folder):
+        store = EmbeddedStore(folder)
+        stop, wrong = threading.Event(), []
+
+        def ask() -> None:
+            while not stop.is_set():
+                before = written[-1]
+                if store.view("").version < before:
+                    wrong.append(before)
+
+        written = [store.version()]
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for number in range(60):
+            put(store, [Document(id=f"d{number}", text="x")])
+            written.append(store.version())
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        store.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from wellhead.backends.stores.embedded import view as view_module
 from wellhead.backends.stores.embedded.build import LoadedRow
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.view import PartsView, Slab
-from wellhead.errors import StaleView
+from wellhead.errors import CorruptStore, StaleView
 from wellhead.testing.contracts import vector_of
 
 UNIT = [0.6, -0.8]
@@ -29,8 +29,11 @@ def loaded(number: int, text: str = "", *, scope: str = "s", **rest: Any) -> Loa
 class Tables:
     """What a view would ask the tables; here it answers with the numbers that it was asked for."""
 
-    def passages(self, scope: str, places: list[tuple[int, int]], version: int) -> list[tuple[str, int]]:
-        return [(scope, number) for number, _ in places]
+    def refuse_closed(self) -> None:
+        pass
+
+    def refuse_passage(self, number: int, passage_id: bytes) -> NoReturn:
+        raise CorruptStore(f"passage {number} is damaged", where="here", why="", fix=passage_id.decode())
 
     def document(self, scope: str, document_id: str, version: int) -> int | None:
         if version != 7:
@@ -88,7 +91,7 @@ class TestRows:
         assert (len(view), view.space) == (3, 5)
         assert view.live is not None
         assert view.live.tolist() == [True, False, True, True, False]
-        assert view.passages([3, 0, 2]) == [("s", 6), ("s", 1), ("s", 5)]
+        assert [passage.ordinal for passage in view.passages([3, 0, 2])] == [6, 1, 5]
         found = view.stems.posting("cat")
         assert found is not None
         assert (found.rows.tolist(), found.counts.tolist()) == ([0, 2, 3], [1, 2, 1])
