@@ -45,9 +45,9 @@ _IDLE_AFTER_S = 1.0
 # With so many times FLUSH_ROWS waiting, writers wait too.
 _BEHIND = 16
 # At the end fewer new rows are worth a file, since every process after this one would read them from the tables; and
-# of every row that was written no more than so many are written again.
+# for every row that was written no more than so many are written again, and never so many that somebody must wait long.
 _LAST_ROWS = 100
-_AGAIN = 2
+_AGAIN, _AGAIN_MOST = 2, 100_000
 
 
 class Job(NamedTuple):
@@ -255,7 +255,8 @@ class Keeper:
     def close(self) -> None:
         """Let the thread end, and leave what was written in few files: that costs no more than writing it did."""
         self.stop()
-        left, flush = _AGAIN * (self._written + self._waiting), min(_LAST_ROWS, FLUSH_ROWS)
+        left = min(_AGAIN * (self._written + self._waiting), _AGAIN_MOST)
+        flush = min(_LAST_ROWS, FLUSH_ROWS)
         with self._failure_told():
             while left > 0 and (job := self._next(_IDLE_RATIO, flush)) is not None and job.rows <= left:
                 left -= job.rows

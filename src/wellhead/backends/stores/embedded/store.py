@@ -318,7 +318,9 @@ class EmbeddedStore:
 
     def close(self) -> None:
         """Close the files, folding SQLite's log into its file; a second call does nothing."""
-        if self._keeper is not None:
-            self._keeper.close()
-        self._generation, self._shown = None, _Shown(None, {})
-        self._database.close()
+        try:
+            if self._keeper is not None:
+                self._keeper.close()
+        finally:
+            self._generation, self._shown = None, _Shown(None, {})
+            self._database.close()

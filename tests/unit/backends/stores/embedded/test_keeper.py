@@ -24,7 +24,7 @@ from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import FOLDER, file_of
 from wellhead.backends.stores.embedded.store import EmbeddedStore
 from wellhead.backends.stores.memory import MemoryStore
-from wellhead.errors import StorageFull, StoreError
+from wellhead.errors import StorageFull, StoreError, UsageError
 from wellhead.records import Document
 from wellhead.testing.contracts import assert_same_view, put, refusal
 from wellhead.testing.fakes import HashEmbedder
@@ -450,6 +450,21 @@ class TestClosing:
         assert len(reader.view("")) == 8
         reader.close()
         assert rows_of(store) == [4, 4]
+
+    def test_an_interrupt_closes_all_the_same(self, kept):
+        put(kept, documents(0, 12))
+        kept._keeper.stop()
+
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        kept._keeper._waiting = 12
+        with at("segment.written", interrupt), pytest.raises(KeyboardInterrupt):
+            kept.close()
+        refusal(UsageError, kept.version)
+        again = EmbeddedStore(kept.folder)
+        assert len(again.view("")) == 12
+        again.close()
 
     def test_a_full_disk_is_no_error(self, kept, caplog):
         put(kept, documents(0, 12))
