@@ -405,6 +405,15 @@ class StoreContract:
         assert store.view("") is not view
         assert (len(view), len(store.view(""))) == (1, 2)
 
+    def test_nothing_has_a_name_that_is_no_text(self, tmp_path: Path) -> None:
+        store = self.open_store(tmp_path)
+        put(store, [Document(id="a", text="one")])
+        half = "\ud800" * 8
+        view = store.view("")
+        assert (store.get("", half), store.delete("", [half]), store.scopes_of(half)) == (None, 0, [])
+        assert store.states("", [half, "a"]).keys() == {"a"}
+        assert (view.row(half), list(view.starting(half)), list(view.rows_of(half))) == (None, [], [])
+
     def test_a_view_outlives_writes_and_gives_a_passage_as_it_was_or_says_that_it_is_gone(self, tmp_path: Path) -> None:
         store = self.open_store(tmp_path)
         put(store, [Document(id="a", text="one"), Document(id="b", text="two"), Document(id="c", text="kept")])

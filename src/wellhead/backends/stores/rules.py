@@ -17,6 +17,7 @@ __all__ = [
     "check_keys",
     "check_owners",
     "check_vectors",
+    "is_text",
     "refuse_other_settings",
     "refuse_pickle",
     "text_hash",
@@ -193,3 +194,8 @@ def _refuse(what: str, where: str, why: str) -> NoReturn:
     raise UsageError(
         what, where=where, why=why, fix="give the store consistent rows; nothing of this batch was written"
     )
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be stored at all: half a surrogate pair cannot, so nothing has such a name."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

@@ -32,7 +32,7 @@ from wellhead.backends.stores.embedded.vectors import known_keys
 from wellhead.backends.stores.embedded.verify import verify_database
 from wellhead.backends.stores.embedded.view import PartsView
 from wellhead.backends.stores.embedded.write import delete_documents, put_documents, write_settings
-from wellhead.backends.stores.rules import check_documents, refuse_other_settings, refuse_pickle
+from wellhead.backends.stores.rules import check_documents, is_text, refuse_other_settings, refuse_pickle
 from wellhead.errors import CorruptStore, StoreError
 from wellhead.ports import DocumentState, DocumentSummary, Refill
 from wellhead.records import BackupReport, CompactReport, Document, DocumentRow, Finding, RepairReport, Storage
@@ -140,7 +140,8 @@ class EmbeddedStore:
 
     def delete(self, scope: str, ids: Sequence[str]) -> int:
         """Delete documents, damaged ones too; how many there were. Vectors that nothing uses any more go too."""
-        return self._write(lambda connection: delete_documents(connection, scope, ids, self.where))
+        known = list(filter(is_text, ids))
+        return self._write(lambda connection: delete_documents(connection, scope, known, self.where))
 
     def set_sources(self, scope: str, states: Mapping[str, DocumentState]) -> None:
         """Remember the `source` of documents that still are as these states say; the version stays as it is."""
@@ -177,6 +178,8 @@ class EmbeddedStore:
 
     def get(self, scope: str, document_id: str) -> Document | None:
         """The document as it was put, or None."""
+        if not is_text(document_id):
+            return None
         with self._database.read() as connection:
             return read_document(connection, scope, document_id, self.where)
 
@@ -198,8 +201,9 @@ class EmbeddedStore:
         Raises:
             CorruptStore: all were asked for, and documents are gone.
         """
+        known = None if ids is None else list(filter(is_text, ids))
         with self._database.read() as connection:
-            return read_states(connection, scope, ids, self.where)
+            return read_states(connection, scope, known, self.where)
 
     def summaries(self, scope: str) -> list[DocumentSummary]:
         """Every document of the scope without its text, by id.
@@ -214,6 +218,8 @@ class EmbeddedStore:
 
     def scopes_of(self, document_id: str) -> list[str]:
         """The scopes that hold a document of this id, ascending."""
+        if not is_text(document_id):
+            return []
         with self._database.read() as connection:
             rows = connection.execute("SELECT scope FROM documents WHERE id = ? ORDER BY scope", (document_id,))
             return [scope.decode() for (scope,) in rows]

@@ -15,7 +15,7 @@ from wellhead.analyze import fold_accents
 from wellhead.backends.stores.embedded.body import unpack_passage
 from wellhead.backends.stores.embedded.build import typed
 from wellhead.backends.stores.embedded.part import Part
-from wellhead.backends.stores.rules import refuse_pickle
+from wellhead.backends.stores.rules import is_text, refuse_pickle
 from wellhead.ports import Column, Posting, VectorPart
 from wellhead.records import MetadataValue, Passage
 from wellhead.search.within import only
@@ -220,12 +220,12 @@ class PartsView:
 
     def row(self, passage_id: str) -> int | None:
         """The row of a passage by its full id."""
-        wanted = passage_id.encode()
+        wanted = passage_id.encode("utf-8", "surrogatepass")
         return next((row for row in self._near(wanted) if self._id(row) == wanted), None)
 
     def starting(self, prefix: str) -> Sequence[int]:
         """The rows whose passage id begins with `prefix`, ascending by id."""
-        wanted = prefix.encode()
+        wanted = prefix.encode("utf-8", "surrogatepass")
         found = ((self._id(row), row) for row in self._near(wanted))
         return [row for name, row in sorted(found) if name.startswith(wanted)]
 
@@ -238,7 +238,7 @@ class PartsView:
 
     def rows_of(self, document_id: str) -> Sequence[int]:
         """The rows of a document, in the order of their ordinals; empty when it is not in the scope."""
-        number = self._lookup.document(self._scope, document_id, self.version)
+        number = self._lookup.document(self._scope, document_id, self.version) if is_text(document_id) else None
         if number is None:
             return []
         of_document = self._documents.numbers == number
