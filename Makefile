@@ -72,6 +72,7 @@ COLLECTIONS ?= examples/handbook
 bench: setup ## quality and speed tables, over COLLECTIONS="folder folder ..."
 	$(BIN)/python benchmarks/speed_start.py
 	$(BIN)/python benchmarks/speed_search.py --rows 20000 100000 --check
+	$(BIN)/python benchmarks/speed_guard.py --check
 	@for folder in $(COLLECTIONS); do $(BIN)/wellhead eval $$folder || exit 1; done
 	$(BIN)/python benchmarks/quality_cuts.py $(COLLECTIONS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -11,7 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -176,17 +177,22 @@ def declared() -> set[str]:
     return {normal(re.split(r"[\s<>=!~;\[]", line)[0]) for line in lines}
 
 
+@functools.cache
+def providers() -> Mapping[str, list[str]]:
+    """The distributions that an import name can come from."""
+    return importlib.metadata.packages_distributions()
+
+
 def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @by_module
 def test_what_a_module_imports_is_a_declared_dependency(path: Path) -> None:
-    providers = importlib.metadata.packages_distributions()
     missing = [
         name
         for name in sorted(third_party(path))
-        if not {normal(each) for each in providers.get(name, [])} & declared()
+        if not {normal(each) for each in providers().get(name, [])} & declared()
     ]
     assert missing == []
 
@@ -303,8 +309,13 @@ def test_every_make_target_that_a_document_names_exists() -> None:
     assert sorted(named - targets) == []
 
 
-# What makes a module of a kind a backend, and not one of its helpers: a public class with these methods.
-PORTS = {"stores": {"put", "delete", "view"}, "embedders": {"embed_documents", "embed_query"}}
+# What makes a module of a kind a backend, and not one of its helpers: a public class with these methods, or bases.
+PORTS = {
+    "stores": {"put", "delete", "view"},
+    "embedders": {"embed_documents", "embed_query"},
+    "generators": {"generate"},
+    "retrievers": {"Guarded"},  # a foreign retriever is a guard
+}
 
 
 def backends() -> list[Path]:
@@ -323,7 +334,11 @@ def modules_of(path: Path) -> list[Path]:
 
 def implements(module: Path, place: Path) -> bool:
     classes = [node for node in parsed(module).body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
-    return any(PORTS[place.parent.name] <= {getattr(item, "name", "") for item in node.body} for node in classes)
+    return any(PORTS[place.parent.name] <= methods_and_bases(node) for node in classes)
+
+
+def methods_and_bases(node: ast.ClassDef) -> set[str]:
+    return {getattr(item, "name", "") for item in node.body} | {ast.unparse(base) for base in node.bases}
 
 
 @pytest.mark.parametrize("name", [*wiring.EMBEDDERS, *wiring.CHUNKERS])

@@ -1,6 +1,15 @@
 """What happened, for whoever listens: a sink is any callable that takes an `Event`.
 
 Events carry counts and ids. Queries and texts are added only with `capture_content=True`.
+
+    retrieval.searched   retriever, backend, k, count, ids, dropped, outcome, degraded, latency_ms;
+                         of a guard also dropped_by (how many for each reason); with content: query, texts
+    retrieval.failed     retriever, error_kind; of a guard also backend, latency_ms; with content: query
+    ingest.batch         done, total, passages, embedded
+    ingest.finished      verb, read, removed, refused, failed, passages, embedded, seconds
+
+A search tells a sink of one of the first two, once. An index and a guard around it each tell their own sinks: give a
+sink to one of them.
 """
 
 from __future__ import annotations

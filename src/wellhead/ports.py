@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     BoolArray: TypeAlias = NDArray[np.bool_]
 
 __all__ = [
+    "AsyncRetriever",
     "Column",
     "Contextual",
     "DocumentState",
@@ -119,6 +120,12 @@ class Retriever(Protocol):
     """Anything that answers a query with hits. An `Index` is one."""
 
     def search(self, query: str, *, k: int = 10, filters: Mapping[str, object] | None = None) -> Hits: ...
+
+
+class AsyncRetriever(Protocol):
+    """A retriever that is awaited."""
+
+    async def asearch(self, query: str, *, k: int = 10, filters: Mapping[str, object] | None = None) -> Hits: ...
 
 
 class Posting(NamedTuple):

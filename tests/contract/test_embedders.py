@@ -1,6 +1,6 @@
 """What every embedder of ours does, whichever it is: shapes, order, finite unit vectors, no hidden state.
 
-A new backend goes into the table below: `static`, and the fake that other tests use.
+A new backend goes into the table below: `static`, a function as an embedder, and the fake that other tests use.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 from wellhead.backends.embedders.static import StaticEmbedder
+from wellhead.backends.retrievers.embedding import FunctionEmbedder
 from wellhead.ports import Contextual, Embedder
 from wellhead.testing.fakes import HashEmbedder
 from wellhead.wiring import EMBEDDERS, model_name
 
-MAKERS: dict[str, Callable[[], Embedder]] = {"static": StaticEmbedder, "hash": HashEmbedder}
+MAKERS: dict[str, Callable[[], Embedder]] = {
+    "static": StaticEmbedder,
+    "function": lambda: FunctionEmbedder(HashEmbedder().embed_query),
+    "hash": HashEmbedder,
+}
 TEXTS = ["one text", "another text", "Ein dritter, über Schlüssel", "one text"]
 
 

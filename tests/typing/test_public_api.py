@@ -8,20 +8,31 @@ from typing import assert_type
 
 from wellhead import (
     BackendError,
+    CallableModel,
     ConfigError,
+    Context,
     Document,
+    Executor,
     Explanation,
+    Guarded,
     Hit,
     Hits,
     Index,
     IndexStats,
+    LoopResult,
+    Message,
     Passage,
     RateLimited,
+    Registry,
     StaleIndex,
     SyncReport,
+    Tool,
+    ToolResult,
     UsageError,
     VerifyReport,
     WellheadError,
+    run_tool_loop_sync,
+    search_tool,
 )
 from wellhead.ports import Retriever
 from wellhead.records import Metadata, Outcome, Signals, Source, Threshold, Verdict
@@ -116,3 +127,44 @@ def test_errors_have_the_bases_that_callers_rely_on() -> None:
     config: RuntimeError = StaleIndex("made with another embedder")
     assert isinstance(usage, WellheadError)
     assert isinstance(config, ConfigError)
+
+
+def test_a_guard_and_a_tool() -> None:
+    guarded: Retriever = Guarded(filled(), name="handbook")
+    assert assert_type(guarded.search("rotate a key", k=1), Hits)
+    tool = assert_type(search_tool(filled(), k=1, filters=lambda ctx: {"product": ctx.user_id}), Tool)
+    result = assert_type(tool.run({"query": "rotate a key"}, Context(user_id="vault")), ToolResult)
+    assert assert_type(result.hits, Hits | None)
+    assert assert_type(result.text, str)
+    assert assert_type(result.data, Mapping[str, object])["outcome"] == "hits"
+
+
+async def wait(guarded: Guarded, tool: Tool) -> None:
+    assert_type(await guarded.asearch("rotate a key"), Hits)
+    assert_type(await tool.arun({"query": "rotate a key"}), ToolResult)
+
+
+def test_a_loop() -> None:
+    def answer(messages: Sequence[Message], tools: Sequence[Mapping[str, object]]) -> str:
+        return f"{len(messages)} and {len(tools)}"
+
+    registry = Registry(search_tool(filled()))
+    model = CallableModel(answer, provider="test", model="small")
+    result = assert_type(
+        run_tool_loop_sync(model, registry, [Message("user", "?")], executor=Executor(registry)), LoopResult
+    )
+    assert assert_type(result.final.text, str) == "1 and 1"
+
+
+def test_an_index_tells_its_scope_and_its_version(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "kb", scope_key="tenant") as index:
+        assert assert_type(index.scope_key, str | None) == "tenant"
+        assert assert_type(index.scope, str | None) is None
+        acme = index.scoped(tenant="acme")
+        assert (acme.scope_key, acme.scope) == ("tenant", "acme")
+        before = assert_type(acme.index_version, int)
+        acme.add([Document(id="a", text="One.")])
+        assert acme.index_version == index.index_version > before
+    with Index.open(tmp_path / "other") as index:
+        assert (index.scope_key, index.scope) == (None, None)
+        assert (index.scoped(team="a").scope_key, index.scoped(team="a").scope) == ("team", "a")

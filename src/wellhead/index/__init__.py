@@ -13,7 +13,7 @@ import msgspec
 
 from wellhead.errors import ScopeError, StoreError, WellheadError
 from wellhead.events import Sink, emit
-from wellhead.index.house import House, OnDegrade, Scope, open_house, scope_value
+from wellhead.index.house import House, OnDegrade, Scope, open_house
 from wellhead.records import (
     BackupReport,
     CompactReport,
@@ -27,6 +27,7 @@ from wellhead.records import (
     SyncReport,
     VerifyReport,
 )
+from wellhead.search.scope import scope_value
 
 # What searches and what writes (numpy, parsers) is imported by the first call that needs it: see each method.
 if TYPE_CHECKING:
@@ -102,6 +103,21 @@ class Index:
                 on_degrade=on_degrade,
             )
         )
+
+    @property
+    def scope_key(self) -> str | None:
+        """The metadata key that keeps tenants apart here: the index's, or else the one this handle is bound by."""
+        return self._house.scope_key or (None if self._scope is None else self._scope.key)
+
+    @property
+    def scope(self) -> str | None:
+        """The value that this handle is bound to, or None."""
+        return None if self._scope is None else self._scope.value
+
+    @property
+    def index_version(self) -> int:
+        """Grows with every write, by whichever process; 0 for an index never written to."""
+        return self._house.store.version()
 
     def scoped(self, **scope: str) -> Index:
         """A handle that can only see and write one scope: `index.scoped(tenant="acme")`.
@@ -371,7 +387,7 @@ class Index:
         store = self._house.store
         documents = self.summaries()
         areas = Counter(str(document.metadata.get("area", "")) for document in documents)
-        storage = store.storage()
+        storage, bound = store.storage(), self._scope is not None
         return IndexStats(
             documents=len(documents),
             passages=len(view),
@@ -379,23 +395,35 @@ class Index:
             incomplete=sum(document.incomplete for document in documents),
             languages=dict(view.languages),
             areas=dict(sorted(areas.items())),
-            vectors=store.counts()[0],
-            bytes=storage.bytes,
+            vectors=0 if bound else store.counts()[0],
+            bytes=0 if bound else storage.bytes,
             fingerprint=store.settings(),
             index_version=view.version,
-            storage=None if self._scope is not None or store.folder is None else storage,
+            storage=None if bound or store.folder is None else storage,
         )
 
     # -- upkeep of the whole index, whatever the scope --------------------------------------------------------------
 
     def storage(self) -> Storage:
-        """How the whole index lies on the disk: segments, dead rows, sizes. In memory all of it is 0."""
+        """How the whole index lies on the disk: segments, dead rows, sizes. In memory all of it is 0.
+
+        Raises:
+            ScopeError: the handle is bound to a scope.
+        """
+        from wellhead.index import upkeep
+
+        upkeep.refuse_bound(self._scope, "measured")
         return self._house.store.storage()
 
     def verify(self) -> VerifyReport:
-        """Check the whole index: every checksum, count and reference, the segments row by row, sampled searches."""
+        """Check the whole index: every checksum, count and reference, the segments row by row, sampled searches.
+
+        Raises:
+            ScopeError: the handle is bound to a scope; what is found names documents of all of them.
+        """
         from wellhead.index import upkeep
 
+        upkeep.refuse_bound(self._scope, "verified")
         documents, passages, vectors, findings = self._house.store.verify()
         try:
             notes = upkeep.notes(self.storage())
@@ -464,9 +492,13 @@ class Index:
         Readers go on meanwhile, writers wait; the tables need their own size again for a moment, twice.
 
         Raises:
+            ScopeError: the handle is bound to a scope.
             WriterBusy: somebody reads an older state for longer than the timeout, or others write without a pause.
             StorageFull, StoreError: nothing is lost; run it again.
         """
+        from wellhead.index import upkeep
+
+        upkeep.refuse_bound(self._scope, "compacted")
         return self._house.store.compact()
 
     def backup(self, dest: str | Path) -> BackupReport:

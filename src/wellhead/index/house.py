@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wellhead.ingest.rows import Recipe
     from wellhead.ports import Embedder, Store
 
-__all__ = ["House", "OnDegrade", "Scope", "open_house", "scope_value"]
+__all__ = ["House", "OnDegrade", "Scope", "open_house"]
 
 OnDegrade: TypeAlias = Literal["flag", "fail"]
 
@@ -165,24 +165,3 @@ def _fixed(made: Mapping[str, str], name: str, wanted: str) -> str:
             fix="open it as it was made, or index into another folder",
         )
     return held if made else wanted
-
-
-def scope_value(key: str, value: object, where: str = "") -> str:
-    """A scope's value, which is never blank.
-
-    Raises:
-        ScopeError: it is blank, or no text (an unset tenant must not mean "all of them").
-    """
-    if not isinstance(value, str) or not value.strip() or not _is_text(value):
-        raise ScopeError(
-            f"a scope needs a non-blank {key}",
-            where=where,
-            why=f"got {value!r}",
-            fix=f"pass the {key} of the one who asks or writes",
-        )
-    return value
-
-
-def _is_text(value: str) -> bool:
-    """Whether it is valid Unicode: half a surrogate pair can be neither stored nor compared."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)

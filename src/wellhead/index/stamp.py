@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from wellhead.errors import DocumentError, ScopeError, UsageError
-from wellhead.index.house import House, Scope, scope_value
+from wellhead.index.house import House, Scope
 from wellhead.ingest.incoming import Incoming
 from wellhead.ingest.load import in_words
 from wellhead.records import Document, Refusal
 from wellhead.search.filters import instant
+from wellhead.search.scope import scope_value
 
 __all__ = ["Stamp", "no_documents"]
 
@@ -102,6 +103,6 @@ class Stamp:
 
 
 def no_documents(given: object) -> UsageError:
-    """The error for what is no list of documents, or no document in it."""
+    """The error for what is no list of documents, or no document in it: its type alone, for it may hold a text."""
     fix = "add([Document(...)])" if isinstance(given, Document) else "make each one a wellhead.Document"
-    return UsageError("add takes an iterable of Document", why=f"got {type(given).__name__} {given!r:.80}", fix=fix)
+    return UsageError("add takes an iterable of Document", why=f"got a {type(given).__name__}", fix=fix)

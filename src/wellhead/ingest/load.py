@@ -287,7 +287,8 @@ class _Run:
         return IngestStopped(
             "the embedder failed, so the ingest stopped",
             where=self._recipe.model,
-            why=f"{type(error).__name__}: {error}",
+            # Of a foreign exception its type alone: its text may hold a key, or what was to be embedded.
+            why=f"{type(error).__name__}{f': {in_words(error)}' if isinstance(error, WellheadError) else ''}",
             fix="run it again when the embedder works: what was written is kept and not embedded twice",
             report=self.report,
         )

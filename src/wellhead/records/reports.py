@@ -140,7 +140,8 @@ class IndexStats(msgspec.Struct, frozen=True, kw_only=True):
         documents, passages: live ones. with_vectors: passages that the dense leg sees.
         incomplete: documents of which some passage could not be embedded.
         languages, areas: passages by language, documents by area.
-        vectors: distinct vectors held (whole index). bytes: size on disk (whole index; 0 in memory).
+        vectors: distinct vectors held, bytes: size on disk (0 in memory), both of the whole index; 0 for a handle that
+            is bound to a scope.
         fingerprint: what the stored numbers depend on, by name.
         index_version: grows with every write.
         storage: how the whole index lies on the disk; None for a handle that is bound to a scope, which tells only

@@ -212,18 +212,18 @@ class TestBackup:
         assert held(tmp_path / "crashed") == (5, True)
 
     @pytest.mark.parametrize("scope_key", ["tenant", None])
-    def test_a_handle_of_one_scope_cannot_copy_or_repair_all(
+    def test_a_handle_of_one_scope_cannot_copy_mend_or_measure_all(
         self, kb: Path, tmp_path: Path, scope_key: str | None
     ) -> None:
         with open_index(kb, scope_key=scope_key) as index:
             acme = index.scoped(tenant="acme")
             acme.add(notes())
-            for act in (lambda: acme.backup(tmp_path / "copy"), acme.repair):
+            for act in (lambda: acme.backup(tmp_path / "copy"), acme.repair, acme.compact, acme.verify, acme.storage):
                 with pytest.raises(ScopeError, match="bound to a scope"):
                     act()
             assert not (tmp_path / "copy").exists()
             assert index.backup(tmp_path / "copy").documents == 5
-            assert acme.compact().after > 0
+            assert index.compact().after > 0
 
     def test_an_index_in_memory_cannot_be_backed_up(self, tmp_path: Path) -> None:
         with open_index() as index, pytest.raises(UsageError, match="in memory"):

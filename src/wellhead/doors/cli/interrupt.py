@@ -11,7 +11,7 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["MESSAGE", "exit_code", "goodbye", "happened", "install"]
+__all__ = ["MESSAGE", "end_at_once", "exit_code", "goodbye", "happened", "install"]
 
 MESSAGE = "interrupted: everything up to the last finished batch is kept; run the same command again to resume"
 _received: list[int] = []
@@ -22,6 +22,13 @@ def install() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _on_signal)
+
+
+def end_at_once() -> None:
+    """From now on end at the first signal, for a command that only reads and has nothing to finish."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda received, _frame: os._exit(128 + received))
 
 
 def happened(error: BaseException) -> bool:

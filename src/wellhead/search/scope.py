@@ -1,0 +1,28 @@
+"""What a scope may be called, wherever one is bound: by an index, a guard, a document or a filter."""
+
+from __future__ import annotations
+
+from wellhead.errors import ScopeError
+
+__all__ = ["scope_value"]
+
+
+def scope_value(key: str, value: object, where: str = "") -> str:
+    """A scope's value, which is never blank.
+
+    Raises:
+        ScopeError: it is blank, or no text (an unset tenant must not mean "all of them").
+    """
+    if not isinstance(value, str) or not value.strip() or not _is_text(value):
+        raise ScopeError(
+            f"a scope needs a non-blank {key}",
+            where=where,
+            why=f"got {value!r:.80}",
+            fix=f"pass the {key} of the one who asks or writes",
+        )
+    return value
+
+
+def _is_text(value: str) -> bool:
+    """Whether it is valid Unicode: half a surrogate pair can be neither stored nor compared."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
