@@ -147,8 +147,11 @@ class _Deletion:
         The documents that they belong to were found by their ids and deleted before; so a damaged or missing owner was
         one of these documents' rows.
         """
+        emptied: set[int] = set()
         for found in list(rows_among(self._connection, "SELECT * FROM passages WHERE id IN", list(scopes))):
             held = StoredPassage(*found)
+            if held.doc in emptied:
+                continue
             self._torn = True
             owner = self._connection.execute("SELECT * FROM documents WHERE doc = ?", (held.doc,)).fetchone()
             if not is_sound(held):
@@ -156,10 +159,10 @@ class _Deletion:
                 self._connection.execute("DELETE FROM passages WHERE passage = ?", (held.passage,))
                 self.freed.add(held.vector_key or b"")
             elif held.id.decode() not in scopes:
-                damaged(
-                    "passages", f"the entry of passage {short(held.id)}", self._where, "SQLite's index leads elsewhere"
-                )
+                what = f"the entry of passage {short(held.id)}"
+                damaged("passages", what, self._where, "SQLite's index leads elsewhere")
             elif owner is None or not is_sound(StoredDocument(*owner)):
+                emptied.add(held.doc)
                 _count_rows(self._connection, scopes[held.id.decode()], -1, -self._rows(held.doc), self._where)
 
     def _rows(self, doc: int) -> int:
