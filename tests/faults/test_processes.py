@@ -321,6 +321,48 @@ def test_parent_and_child_go_on_after_a_fork_while_the_keeper_and_a_verification
     assert ended(start(FORKING, tmp_path), 60) == "True True 180 100\n"
 
 
+# argv: ":memory:" or a folder. Forks while threads search and write; each child must be able to search.
+SEARCHING = """
+import os, sys, threading, time
+from wellhead import Document, Index
+from wellhead.testing.fakes import HashEmbedder
+index = Index.open(sys.argv[1], embedder=HashEmbedder(), languages=["en"])
+index.add([Document(id=f"d{n}", text=f"fork doc {n}") for n in range(200)])
+done = threading.Event()
+def search():
+    while not done.is_set():
+        index.search("fork doc")
+def write():
+    turn = 0
+    while not done.is_set():
+        turn += 1
+        index.add([Document(id=f"w{turn % 20}-{n}", text=f"write {turn} {n}") for n in range(20)])
+threads = [threading.Thread(target=work) for work in (search, search, write)]
+for thread in threads:
+    thread.start()
+codes = []
+for turn in range(10):
+    time.sleep(0.05)
+    child = os.fork()
+    if child == 0:
+        import faulthandler
+        faulthandler.dump_traceback_later(10, exit=True)
+        os._exit(0 if index.search("fork doc") else 1)
+    codes.append(os.waitpid(child, 0)[1])
+done.set()
+for thread in threads:
+    thread.join()
+print(codes == [0] * 10)
+index.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("place", ["memory", "folder"])
+def test_a_child_searches_whatever_threads_did_when_it_was_forked(tmp_path: Path, place: str) -> None:
+    assert ended(start(SEARCHING, Path(":memory:") if place == "memory" else tmp_path / "kb"), 60) == "True\n"
+
+
 def test_a_handle_cannot_be_pickled_and_says_what_to_do(tmp_path: Path) -> None:
     with Index.open(tmp_path, embedder=HashEmbedder()) as index:
         for handle in (index, index.scoped(tenant="a"), index._house.store):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from wellhead.lazy import lazy
 from wellhead.ports import Column, Field, Posting, VectorPart, View
 from wellhead.records import MetadataValue, Passage
 
@@ -46,7 +46,7 @@ class Within:
     def with_vectors(self) -> int:
         return self._with_vectors
 
-    @cached_property
+    @lazy
     def _with_vectors(self) -> int:
         parts = self.whole.vectors
         return sum(
@@ -58,7 +58,7 @@ class Within:
     def languages(self) -> Mapping[str, int]:
         return self._languages
 
-    @cached_property
+    @lazy
     def _languages(self) -> Mapping[str, int]:
         return dict(sorted(Counter(self.language(row) for row in np.flatnonzero(self.live).tolist()).items()))
 
@@ -72,7 +72,7 @@ class Within:
     def document_count(self) -> int:
         return self._document_count
 
-    @cached_property
+    @lazy
     def _document_count(self) -> int:
         return self.count_documents(np.flatnonzero(self.live).astype(np.int32))
 
@@ -139,7 +139,7 @@ class _FieldWithin:
     def lengths(self) -> IntArray:
         return self._field.lengths
 
-    @cached_property
+    @lazy
     def total(self) -> int:
         return int(self._field.lengths[self._live].sum(dtype=np.int64))
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellhead.errors import MissingExtra
+from wellhead.lazy import lazy
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -79,14 +79,14 @@ class StaticEmbedder:
                 vectors[row] = summed / (np.linalg.norm(summed) or 1.0)
         return vectors
 
-    @cached_property
+    @lazy
     def _table(self) -> FloatArray:
         from safetensors.numpy import load_file
 
         table: FloatArray = load_file(self._folder / _WEIGHTS)["embedding.weight"].astype(np.float32)
         return table
 
-    @cached_property
+    @lazy
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 

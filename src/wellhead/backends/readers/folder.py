@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from wellhead.backends.readers.formats import check_name, read_bytes
 from wellhead.backends.readers.walk import LARGEST, Entry, Found, Refused, Skipped, walk
 from wellhead.errors import DocumentError
+from wellhead.lazy import lazy
 from wellhead.records import Document
 
 __all__ = ["Folder", "read_file", "read_folder"]
@@ -27,15 +27,15 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     entries: tuple[Entry, ...]
     prefix: str = ""
 
-    @cached_property
+    @lazy
     def found(self) -> list[Found]:
         return [entry for entry in self.entries if isinstance(entry, Found)]
 
-    @cached_property
+    @lazy
     def skipped(self) -> list[Skipped]:
         return [entry for entry in self.entries if isinstance(entry, Skipped)]
 
-    @cached_property
+    @lazy
     def refused(self) -> list[Refused]:
         return [entry for entry in self.entries if isinstance(entry, Refused)]
 

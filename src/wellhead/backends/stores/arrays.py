@@ -8,13 +8,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.backends.stores.postings import ArrayField
+from wellhead.lazy import lazy
 from wellhead.ports import Column, VectorPart
 from wellhead.records import Metadata, MetadataValue, Passage
 
@@ -97,12 +97,12 @@ class ArrayView:
     def dims(self) -> int:
         return int(self._rows.vectors.shape[1])
 
-    @cached_property
+    @lazy
     def vectors(self) -> Sequence[VectorPart]:
         floats = self._rows.vectors
         return (VectorPart(0, floats, np.asarray(floats.any(axis=1), dtype=np.float32), None),)
 
-    @cached_property
+    @lazy
     def with_vectors(self) -> int:
         return int(self._rows.vectors.any(axis=1).sum())
 
@@ -111,7 +111,7 @@ class ArrayView:
         numbers: list[int] = self._rows.documents[rows].tolist()
         return numbers
 
-    @cached_property
+    @lazy
     def document_count(self) -> int:
         return self.count_documents(np.arange(len(self), dtype=np.int32))
 
@@ -134,7 +134,7 @@ class ArrayView:
         places[np.argsort(rows, kind="stable")] = np.arange(len(rows), dtype=np.int32)
         return places
 
-    @cached_property
+    @lazy
     def languages(self) -> Mapping[str, int]:
         return dict(sorted(Counter(self._rows.languages).items()))
 
@@ -150,7 +150,7 @@ class ArrayView:
         """The metadata keys in use, ascending."""
         return sorted(self._columns)
 
-    @cached_property
+    @lazy
     def _columns(self) -> dict[str, Column]:
         keys = dict.fromkeys(key for metadata in self._rows.metadata for key in metadata)
         return {key: self._column(key) for key in keys}
@@ -185,7 +185,7 @@ class ArrayView:
         """The rows of a document, in the order of their ordinals; empty when it is not in the scope."""
         return self._rows_by_document.get(document_id, [])
 
-    @cached_property
+    @lazy
     def _rows_by_document(self) -> dict[str, list[int]]:
         ids = self._rows.document_ids
         grouped: dict[str, list[int]] = {document_id: [] for document_id in ids}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -50,6 +52,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        _stores.add(self)
         self._closed = False
         self._version = 0
         self._settings: dict[str, str] = {}
@@ -61,6 +64,14 @@ class MemoryStore:
 
     def __reduce__(self) -> NoReturn:
         refuse_pickle(self)
+
+    def hold(self) -> None:
+        """Wait until no thread is inside the store, and let none in."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Let threads in again."""
+        self._lock.release()
 
     def version(self) -> int:
         """Grows with every write; 0 for a store never written to."""
@@ -311,3 +322,23 @@ def _scope_rows(documents: Sequence[DocumentRow], vectors: Mapping[bytes, NDArra
         words=ArrayField(Postings([pack_terms(row.terms.words, vocabulary) for row in rows]), vocabulary, places),
         vectors=line_up([row.vector_key for row in rows], vectors),
     )
+
+
+_stores: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
+_held: list[MemoryStore] = []
+
+
+def _before_fork() -> None:
+    """No thread is inside a store while a process forks: its lock would be taken in the child for ever."""
+    for store in list(_stores):
+        store.hold()
+        _held.append(store)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

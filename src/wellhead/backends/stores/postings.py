@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wellhead.analyze import fold_accents
+from wellhead.lazy import lazy
 from wellhead.ports import Posting
 
 __all__ = ["ArrayField", "Postings", "pack_terms"]
@@ -97,7 +97,7 @@ class ArrayField:
     def _present(self, terms: Iterable[str]) -> list[str]:
         return [term for term in terms if self.posting(term) is not None]
 
-    @cached_property
+    @lazy
     def _accented(self) -> dict[str, list[str]]:
         """The terms that folding changes, by what they become."""
         forms: dict[str, list[str]] = {}

@@ -7,8 +7,7 @@ nobody else. A passage's number only grows, so within a scope the newest rows st
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from wellhead.analyze import fold_accents
+from wellhead.lazy import lazy
 from wellhead.records import MetadataValue
 
 __all__ = ["FIELDS", "Blobs", "Names", "Part", "PartField", "arrays_of_blobs", "arrays_of_words", "word_hash"]
@@ -123,8 +123,11 @@ class Part:
         The vocabulary (`arrays_of_words`).
     """
 
-    def __init__(self, names: Names, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, names: Names, arrays: Mapping[str, NDArray[Any]], is_untouched: Callable[[], bool] = lambda: True
+    ) -> None:
         self.names = names
+        self.is_untouched = is_untouched  # whether what is mapped still is what was written
         self.arrays = arrays
         self.numbers: NDArray[np.int64] = arrays["numbers"]
         self.docs: NDArray[np.int64] = arrays["docs"]
@@ -188,7 +191,7 @@ class Part:
         rows: list[int] = self.arrays["content_order"][first:last].tolist()
         return rows
 
-    @cached_property
+    @lazy
     def repeats(self) -> NDArray[np.bool_]:
         """Whether another row's text may be the same: bool[n]."""
         order, ordered = self.arrays["content_order"], self._contents
@@ -199,7 +202,7 @@ class Part:
         repeats[order] = same
         return repeats
 
-    @cached_property
+    @lazy
     def _contents(self) -> memoryview:
         ordered: NDArray[np.uint64] = self.contents[self.arrays["content_order"], 0]
         return ordered.data

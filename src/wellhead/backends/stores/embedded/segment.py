@@ -132,6 +132,7 @@ def read_segment(path: Path, digest: bytes) -> Part:
     """
     try:
         with path.open("rb") as file:
+            stamp = _stamp(os.fstat(file.fileno()))
             if _digest(file) != digest:
                 raise SegmentDamaged(f"{path.name} is not as it was written")
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -144,9 +145,21 @@ def read_segment(path: Path, digest: bytes) -> Part:
     try:
         header = msgspec.json.decode(_slice(mapped), type=_Header)
         arrays = {name: _array(mapped, place) for name, place in header.arrays.items()}
-        return Part(header.names, arrays)
+        return Part(header.names, arrays, lambda: _is_untouched(path, stamp))
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError) as error:  # somebody else wrote it, digest and all
         raise SegmentDamaged(f"{path.name} holds no arrays of ours: {error}") from error
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _is_untouched(path: Path, stamp: tuple[int, int, int]) -> bool:
+    """Whether nobody wrote into a mapped file, or cut it off. One that was deleted stays as it was mapped."""
+    try:
+        return _stamp(os.stat(path)) == stamp  # noqa: PTH116 (asked by every search)
+    except OSError:
+        return True
 
 
 def _digest(file: BinaryIO) -> bytes:

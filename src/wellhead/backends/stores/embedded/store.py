@@ -243,7 +243,7 @@ class EmbeddedStore:
         """
         shown = self._shown
         view = shown.views.get(scope)
-        if view is not None and self._database.marker() == shown.marker:
+        if view is not None and self._database.marker() == shown.marker and self._is_untouched():
             return view
         for patient in (True, True, False):
             try:
@@ -252,7 +252,16 @@ class EmbeddedStore:
                 continue
         raise AssertionError  # the last time the rows are read from the tables
 
+    def _is_untouched(self) -> bool:
+        """Whether the files that are mapped are those that were opened. If not, all is opened again, and checked."""
+        generation = self._generation
+        if generation is None or all(held.part.is_untouched() for held in generation.held):
+            return True
+        self._generation, self._shown = None, _Shown(None, {})
+        return False
+
     def _view(self, scope: str, *, patient: bool) -> PartsView:
+        self._is_untouched()
         with self._database.read() as connection:
             before, views, marker = self._generation, self._shown.views, self._database.marker()
             generation = advance(connection, before, self.folder, self.where, patient=patient)

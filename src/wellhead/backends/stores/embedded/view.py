@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from wellhead.backends.stores.embedded.body import unpack_passage
 from wellhead.backends.stores.embedded.build import typed
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.rules import is_text, refuse_pickle
+from wellhead.lazy import lazy
 from wellhead.ports import Column, Posting, VectorPart
 from wellhead.records import MetadataValue, Passage
 from wellhead.search.within import only
@@ -96,7 +96,7 @@ class PartsView:
     def slabs(self) -> Sequence[Slab]:
         return self._slabs
 
-    @cached_property
+    @lazy
     def vectors(self) -> Sequence[VectorPart]:
         return [
             VectorPart(
@@ -108,12 +108,12 @@ class PartsView:
             for slab in self._slabs
         ]
 
-    @cached_property
+    @lazy
     def with_vectors(self) -> int:
         has = self._joined(lambda part: part.scales) > 0.0
         return int(np.count_nonzero(has if self.live is None else has & self.live))
 
-    @cached_property
+    @lazy
     def languages(self) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         for slab in self._slabs:
@@ -135,7 +135,7 @@ class PartsView:
         numbers: list[int] = self._documents.numbers[rows].tolist()
         return numbers
 
-    @cached_property
+    @lazy
     def document_count(self) -> int:
         live = np.arange(self.space) if self.live is None else np.flatnonzero(self.live)
         return self.count_documents(live.astype(np.int32))
@@ -179,7 +179,7 @@ class PartsView:
         places[order] = np.arange(len(rows), dtype=np.int32)
         return places
 
-    @cached_property
+    @lazy
     def _keys(self) -> NDArray[np.uint64]:
         return self._joined(lambda part: part.id_keys)
 
@@ -311,7 +311,7 @@ class _Documents:
     def __init__(self, slabs: Sequence[Slab]) -> None:
         self._slabs = slabs
 
-    @cached_property
+    @lazy
     def numbers(self) -> NDArray[np.int64]:
         """The number of each row's document: int64[space]."""
         return _joined(self._slabs, lambda part: part.docs)
@@ -335,12 +335,12 @@ class _FieldOfView:
         self._kept: dict[str, tuple[Posting | None]] = {}
         self._frequencies: dict[str, int] = {}
 
-    @cached_property
+    @lazy
     def lengths(self) -> NDArray[np.int32]:
         """Terms in each row: int32[space]."""
         return _joined(self._terms.slabs, lambda part: part.fields[self._name].lengths)
 
-    @cached_property
+    @lazy
     def total(self) -> int:
         """The sum of the lengths of all live rows."""
         return int((self.lengths if self._live is None else self.lengths[self._live]).sum(dtype=np.int64))

@@ -13,8 +13,10 @@ from contextlib import closing
 import pytest
 
 from wellhead.backends.stores.embedded import connection as connection_module
+from wellhead.backends.stores.embedded import keeper
 from wellhead.backends.stores.embedded.connection import FILE_NAME
 from wellhead.backends.stores.embedded.schema import FORMAT
+from wellhead.backends.stores.embedded.segment import FOLDER
 from wellhead.backends.stores.embedded.store import EmbeddedStore
 from wellhead.errors import CorruptStore, StaleIndex, StorageFull, StoreError, UsageError, WriterBusy
 from wellhead.index.asking import steady
@@ -372,3 +374,41 @@ class TestFreshness:
             thread.join()
         assert not wrong
         store.close()
+
+
+class TestOverwritten:
+    """A mapped file that somebody cuts off would end the process at the next look into it."""
+
+    @pytest.mark.parametrize("change", ["cut", "overwritten", "another segment", "one bit", "deleted"])
+    def test_a_file_that_is_changed_while_it_is_open_changes_no_answer(self, tmp_path, monkeypatch, change):
+        monkeypatch.setattr(keeper, "FLUSH_ROWS", 1)
+        kept = [Document(id=f"{n}.md", text=f"shared note number {n}") for n in range(40)]
+        with closing(EmbeddedStore(tmp_path / "other")) as other:
+            put(other, [Document(id="x", text="another thing")])
+            other.settle()
+            (foreign,) = (tmp_path / "other" / FOLDER).iterdir()
+        store, fresh = EmbeddedStore(tmp_path / "kb"), EmbeddedStore(tmp_path / "fresh")
+        put(store, kept)
+        put(fresh, kept)
+        store.settle()
+        before = store.view("")
+        (segment,) = (tmp_path / "kb" / FOLDER).iterdir()
+        data = segment.read_bytes()
+        if change == "cut":
+            os.truncate(segment, 512)
+        elif change == "overwritten":
+            segment.write_bytes(b"rotten")
+        elif change == "another segment":
+            segment.write_bytes(foreign.read_bytes())
+        elif change == "one bit":
+            segment.write_bytes(data[:-100] + bytes([data[-100] ^ 1]) + data[-99:])
+        else:
+            segment.unlink()
+        view = store.view("")
+        assert (view is before) == (change == "deleted")
+        assert_same_view(view, fresh.view(""), ["shared", "note"])
+        store.settle()
+        assert_same_view(store.view(""), fresh.view(""), ["shared", "note"])
+        assert change == "deleted" or store.verify()[3] == []
+        store.close()
+        fresh.close()
