@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -229,3 +230,38 @@ def test_the_same_sync_again_mends_what_a_search_refused(tmp_path, held, kind):
         assert (report.updated, report.unchanged) == (1, 2)
         assert len(index.search("words of file 1", cut="off")) == 3
         assert index.verify().ok
+
+
+OF_GLOBEX = {
+    "document": "UPDATE documents SET title = 'forged' WHERE scope = 'globex'",
+    "document of another scope": "UPDATE documents SET scope = 'initech' WHERE scope = 'globex'",
+    "document gone": "DELETE FROM documents WHERE scope = 'globex'",
+    "passage": "UPDATE passages SET start = start + 1 WHERE doc = (SELECT doc FROM documents WHERE scope = 'globex')",
+    "passage gone": "DELETE FROM passages WHERE doc = (SELECT doc FROM documents WHERE scope = 'globex')",
+    "vector": """UPDATE vectors SET checksum = x'00' WHERE key IN (SELECT vector_key FROM passages p JOIN documents d
+                 ON d.doc = p.doc WHERE d.scope = 'globex')""",
+}
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["newest", "segment lost"])
+@pytest.mark.parametrize("kind", OF_GLOBEX)
+def test_a_damaged_row_of_one_scope_stops_no_other_and_is_told_to_nobody_else(tmp_path, monkeypatch, kind, lost):
+    monkeypatch.setattr(keeper, "FLUSH_ROWS", 1 if lost else 1000)
+    with closing(EmbeddedStore(tmp_path)) as store:
+        for scope in ("acme", "globex", "initech"):
+            put(store, [Document(id=f"{scope}-{n}", text=f"note of {scope} {n}") for n in range(3)], scope=scope)
+        store.settle()
+    if lost:
+        shutil.rmtree(tmp_path / FOLDER)
+    run_sql(tmp_path, OF_GLOBEX[kind])
+    store = EmbeddedStore(tmp_path)
+    for scope in ("acme", "initech"):
+        view = store.view(scope)
+        assert sorted(passage.document_id for passage in view.passages(live_rows(view))) == [
+            f"{scope}-{n}" for n in range(3)
+        ]
+    error = refusal(CorruptStore, lambda: store.view("globex"))
+    assert "wellhead" in error.fix
+    assert kind not in ("document", "passage", "vector") or "'globex-" in error.what
+    assert store.verify()[3] != []
+    store.close()

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from wellhead.backends.stores.embedded.build import merge_parts
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.counters import read_counter
-from wellhead.backends.stores.embedded.load import load_part
+from wellhead.backends.stores.embedded.load import Fault, load_sound
 from wellhead.backends.stores.embedded.part import Part
 from wellhead.backends.stores.embedded.rows import damaged, shown
 from wellhead.backends.stores.embedded.schema import StoredSegment
 from wellhead.backends.stores.embedded.segment import SegmentDamaged, file_of, read_segment
 from wellhead.backends.stores.embedded.view import Lookup, PartsView, Slab
+from wellhead.errors import CorruptStore
 
 __all__ = ["Generation", "Held", "advance", "gone_between", "read_segments"]
 
@@ -35,13 +36,15 @@ _COUNTERS = ("version", "layout", "epoch", "passage")
 class Held(NamedTuple):
     """A part in use. `live` bool[n], None where all rows are; `segment` is None for rows that are in no segment.
 
-    `damaged`: the file of the segment could not be used, and the rows were read from the tables.
+    `damaged`: the file of the segment could not be used, and the rows were read from the tables. `faults`: the rows of
+    the tables that could not be read.
     """
 
     part: Part
     live: NDArray[np.bool_] | None
     segment: StoredSegment | None = None
     damaged: bool = False
+    faults: tuple[Fault, ...] = ()
 
 
 class Generation(NamedTuple):
@@ -60,6 +63,11 @@ class Generation(NamedTuple):
     def broken(self) -> frozenset[bytes]:
         """The names of the segments whose files could not be used."""
         return frozenset(held.segment.name for held in self.held if held.damaged and held.segment is not None)
+
+    def fault(self, scope: str) -> CorruptStore | None:
+        """What is wrong with the first row that could not be read and says that it is of this scope."""
+        faults = (fault for held in self.held for fault in held.faults)
+        return next((fault.error for fault in faults if fault.scope == scope), None)
 
     def view(self, scope: str, lookup: Lookup) -> PartsView:
         """The rows of one scope."""
@@ -136,7 +144,8 @@ def _segment(
         if patient:
             raise
         log.warning("a segment of %s cannot be used, its rows are read from the tables: %s", where, error)
-        return Held(load_part(connection, row.first, row.last, where), None, row, damaged=True)
+        part, faults = load_sound(connection, row.first, row.last, where)
+        return Held(part, None, row, damaged=True, faults=faults)
     return held._replace(live=_masked(held, gone_between(connection, row.version, row, where)))
 
 
@@ -174,10 +183,10 @@ def _tail(connection: sqlite3.Connection, before: Generation | None, covered: in
         gone = _gone(connection.execute(sql, (before.version, covered)).fetchall(), where)
         tail = [held._replace(live=_masked(held, gone)) for held in tail]
     if upto > known:
-        new = load_part(connection, known + 1, upto, where)
+        new, faults = load_sound(connection, known + 1, upto, where)
         # Of two neighbours the older is the larger, so that there are few, and each row is merged few times.
         while tail and len(tail[-1].part) <= len(new):
             older = tail.pop()
-            new = merge_parts([older.part, new], [older.live, None])
-        tail.append(Held(new, None))
-    return [held for held in tail if len(held.part)]
+            new, faults = merge_parts([older.part, new], [older.live, None]), (*older.faults, *faults)
+        tail.append(Held(new, None, faults=faults))
+    return [held for held in tail if len(held.part) or held.faults]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -32,11 +32,13 @@ from wellhead.errors import CorruptStore, StaleView
 from wellhead.records import Document, Metadata
 
 __all__ = [
+    "Fault",
     "TableLookup",
     "check_count",
     "check_listing",
     "documents_of",
     "load_part",
+    "load_sound",
     "read_document",
     "read_listing",
     "read_scope_count",
@@ -155,6 +157,36 @@ def load_part(connection: sqlite3.Connection, first: int, last: int, where: str)
     if len(pieces) == 1:
         return pieces[0]
     return merge_parts(pieces, [None] * len(pieces)) if pieces else build_part([], {})
+
+
+class Fault(NamedTuple):
+    """A row that could not be read: of which scope, as far as that can be said, and what is wrong with it."""
+
+    scope: str | None
+    error: CorruptStore
+
+
+def load_sound(connection: sqlite3.Connection, first: int, last: int, where: str) -> tuple[Part, tuple[Fault, ...]]:
+    """As `load_part`, of what can be read: a damaged row of one scope must not stop the others."""
+    faults: list[Fault] = []
+    parts = list(_sound_parts(connection, first, last, where, faults))
+    return parts[0] if len(parts) == 1 else merge_parts(parts, [None] * len(parts)), tuple(faults)
+
+
+def _sound_parts(
+    connection: sqlite3.Connection, first: int, last: int, where: str, faults: list[Fault]
+) -> Iterator[Part]:
+    try:
+        yield load_part(connection, first, last, where)
+    except CorruptStore as error:
+        if first == last:
+            sql = "SELECT d.scope FROM passages p JOIN documents d ON d.doc = p.doc WHERE p.passage = ?"
+            (scope,) = connection.execute(sql, (first,)).fetchone() or (None,)
+            faults.append(Fault(None if scope is None else scope.decode("utf-8", "replace"), error))
+            return
+        middle = (first + last) // 2
+        yield from _sound_parts(connection, first, middle, where, faults)
+        yield from _sound_parts(connection, middle + 1, last, where, faults)
 
 
 def _load_piece(connection: sqlite3.Connection, first: int, last: int, where: str) -> Part:

@@ -252,6 +252,13 @@ class EmbeddedStore:
                 continue
         raise AssertionError  # the last time the rows are read from the tables
 
+    def _check_whole(self, connection: sqlite3.Connection, generation: Generation, scope: str, there: int) -> None:
+        """Raise CorruptStore where rows of this scope are missing: what is wrong with one of them, if that is known."""
+        try:
+            check_count(connection, scope, there, self.where)
+        except CorruptStore as missing:
+            raise generation.fault(scope) or missing from None
+
     def _is_untouched(self) -> bool:
         """Whether the files that are mapped are those that were opened. If not, all is opened again, and checked."""
         generation = self._generation
@@ -272,7 +279,7 @@ class EmbeddedStore:
             view = views.get(scope)
             if view is None:
                 view = generation.view(scope, self._lookup)
-                check_count(connection, scope, len(view), self.where)
+                self._check_whole(connection, generation, scope, len(view))
                 views = {**views, scope: view} if len(views) < _VIEWS else {scope: view}
             self._shown = _Shown(marker, views)
             return view

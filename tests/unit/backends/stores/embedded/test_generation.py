@@ -144,9 +144,9 @@ class TestAdvance:
 
     def test_the_parts_of_the_tail_stay_few_and_each_row_is_read_once(self, store, monkeypatch):
         read = []
-        real = generation_module.load_part
+        real = generation_module.load_sound
         monkeypatch.setattr(
-            generation_module, "load_part", lambda *drawn: read.append(drawn[1:3]) or real(*drawn), raising=True
+            generation_module, "load_sound", lambda *drawn: read.append(drawn[1:3]) or real(*drawn), raising=True
         )
         generation = None
         for n in range(60):
