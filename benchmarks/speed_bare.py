@@ -21,7 +21,7 @@ from speed_corpus import DIMS, Corpus, Floats, Ints, Queries
 
 from wellhead import Document
 
-__all__ = ["inserts", "nearest", "readings", "recall", "scans", "timed"]
+__all__ = ["Pace", "inserts", "nearest", "readings", "recall", "scans", "timed"]
 
 # What each leg of Wellhead hands on.
 _POOL = 300
@@ -76,6 +76,24 @@ def scans(corpus: Corpus, queries: Queries, rows: int, truth: Ints | None = None
         tops = [_best(_scan(held, asked, number) * held.scales, truth.shape[1]) for number in range(len(queries))]
         found["bare_int8_recall_at_10"] = recall(tops, truth)
     return found
+
+
+class Pace:
+    """How fast this machine is just now: an int8 scan over 100,000 rows of 256 dimensions. Limits are held beside it.
+
+    Other programs slow a machine down for minutes; so it is measured before and after each group of figures.
+    """
+
+    ROWS = 100_000
+
+    def __init__(self) -> None:
+        codes = np.random.default_rng(0).integers(-127, 128, (self.ROWS, DIMS), dtype=np.int8)
+        self._held = _Codes(codes, np.ones(self.ROWS, dtype=np.float32))
+        self._asked = _Codes(codes[:_REPEATS].copy(), np.ones(_REPEATS, dtype=np.float32))
+
+    def ms(self) -> float:
+        """The median of a few scans."""
+        return timed(lambda number: _scan(self._held, self._asked, number))
 
 
 def _scan(held: _Codes, asked: _Codes, number: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from speed_bare import inserts, nearest, readings, recall, scans
+from speed_bare import Pace, inserts, nearest, readings, recall, scans
 from speed_corpus import ONE_PER_MILLE, ONE_PERCENT, Corpus, Ints, Precomputed, Queries, documents
 
 from wellhead import Document, Hits, Index
@@ -46,6 +46,13 @@ class Setting:
     groups: Collection[str]
     note: Callable[[str], object]
     truth: Ints | None
+    pace: Pace
+
+    def paced(self, group: str, measured: Callable[[], Figures]) -> Figures:
+        """The figures of a group, and how fast the machine was meanwhile: `GROUP_pace_ms`."""
+        before = self.pace.ms()
+        figures = measured()
+        return {**figures, f"{group}_pace_ms": (before + self.pace.ms()) / 2}
 
 
 def measure(
@@ -69,6 +76,7 @@ def measure(
         groups=groups,
         note=lambda text: note(f"{rows:,} rows: {text}"),
         truth=nearest(corpus, asked, rows) if "recall" in groups else None,
+        pace=Pace(),
     )
     figures: Figures = {"rows": rows, **_bare(setting), **_plain(setting)}
     if "scopes" in groups:
@@ -97,15 +105,16 @@ def _bare(setting: Setting) -> Figures:
 def _plain(setting: Setting) -> Figures:
     setting.note("ingest")
     place = setting.folder / "plain"
-    figures = {"ingest_rows_per_s": _ingested(setting, Index.open(place, embedder=setting.embedder))}
+    opened = Index.open(place, embedder=setting.embedder)
+    figures = setting.paced("ingest", lambda: {"ingest_rows_per_s": _ingested(setting, opened)})
     figures["disk_mb"] = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 1e6
     if "open" in setting.groups:
-        figures |= _opened(setting, place)
+        figures |= setting.paced("open", lambda: _opened(setting, place))
     with Index.open(place, embedder=setting.embedder) as index:
         for group, measured in (("search", _searched), ("filters", _filtered), ("recall", _recalled), ("adds", _added)):
             if group in setting.groups:
                 setting.note(group)
-                figures |= measured(setting, index)
+                figures |= setting.paced(group, partial(measured, setting, index))
     shutil.rmtree(place)
     return figures
 
@@ -206,7 +215,8 @@ def _scoped(setting: Setting) -> Figures:
     figures: Figures = {}
     with Index.open(place, embedder=setting.embedder) as index:
         for name, tenant in PARTS.items():
-            figures |= _latencies(f"filter_{name}_", setting, index.scoped(tenant=tenant).search)
+            search = index.scoped(tenant=tenant).search
+            figures |= setting.paced(f"scope_{name}", partial(_latencies, f"filter_{name}_", setting, search))
     shutil.rmtree(place)
     return figures
 
@@ -246,14 +256,16 @@ def resync(count: int, *, seed: int, folder: Path, note: Callable[[str], object]
     _write(Corpus(count, seed), files)
     with Index.open(folder / "synced") as index:
         index.sync(files)
-        began = time.perf_counter()
+        pace = Pace()
+        before, began = pace.ms(), time.perf_counter()
         report = index.sync(files)
         taken = time.perf_counter() - began
     _require(report.unchanged == count, f"{report.unchanged} of {count} files were taken for unchanged")
     bare = readings(files, hashed=True) / 1e3
     shutil.rmtree(files)
     shutil.rmtree(folder / "synced")
-    return {"resync_s": taken, "resync_documents": count, "bare_read_and_hash_s": bare}
+    now = (before + pace.ms()) / 2
+    return {"resync_s": taken, "resync_documents": count, "bare_read_and_hash_s": bare, "resync_pace_ms": now}
 
 
 def _write(corpus: Corpus, files: Path) -> None:

@@ -24,8 +24,9 @@ __all__ = ["Nearest", "cosine", "cosines", "nearest", "pool", "quantise"]
 
 # For each row of the pool, so many are measured exactly.
 _MEASURED = 1.5
-# Up to so many rows all are measured: gathering them costs less than looking at every row of the scope.
-_FEW = 2_000
+# Up to so many rows all are measured: those that a filter admits, for gathering them costs less than looking at every
+# row of the scope; and those of a small scope, for they lie side by side.
+_FEW, _SMALL = 2_000, 1_500
 # So many rows are measured together: as float64 they stay in the processor's own cache.
 _AT_ONCE = 128
 
@@ -73,10 +74,12 @@ def cosines(view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
 def _exact(floats: FloatArray, rows: RowArray, query: DoubleArray) -> DoubleArray:
     """The product of each row with the query, -1.0 to 1.0."""
     products = np.empty(len(rows))
+    side_by_side = len(rows) == len(floats)
     for start in range(0, len(rows), _AT_ONCE):
-        some = floats.take(rows[start : start + _AT_ONCE], axis=0).astype(np.float64)
+        part = slice(start, start + _AT_ONCE)
+        some = (floats[part] if side_by_side else floats.take(rows[part], axis=0)).astype(np.float64)
         # One product a row: neither its place nor the others beside it show in the last bit.
-        np.vecdot(some, query, out=products[start : start + _AT_ONCE])
+        np.vecdot(some, query, out=products[part])
     return products.clip(-1.0, 1.0, out=products)
 
 
@@ -106,23 +109,22 @@ def nearest(
     Args:
         also: allowed rows whose cosines are wanted whether they are near or not.
     """
-    rows = _few(view.space, allowed, int(_MEASURED * size))
+    rows = _few(view.space, allowed)
     if rows is None:
         rough = _rough(view, query)
         if allowed is not None:
             rough[~allowed] = -np.inf
         rows = at_least_the_best(rough, int(_MEASURED * size))
-    if also is not None:
-        rows = union(rows, also)
+        rows = rows if also is None else union(rows, also)
     exact = cosines(view, query, rows)
     has = ~np.isnan(exact)
     return Nearest(best(view, rows[has], exact[has], size), rows, exact)
 
 
-def _few(space: int, allowed: BoolArray | None, measured: int) -> RowArray | None:
-    """The rows, where so few are allowed (or there at all) that each can be measured."""
+def _few(space: int, allowed: BoolArray | None) -> RowArray | None:
+    """The rows, where so few are allowed, or there at all, that each is measured."""
     if allowed is None:
-        return np.arange(space) if space <= measured else None
+        return np.arange(space) if space <= _SMALL else None
     return np.flatnonzero(allowed) if np.count_nonzero(allowed) <= _FEW else None
 
 
