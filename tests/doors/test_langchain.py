@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,6 +256,82 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
         store.add_documents([Foreign(page_content="x", metadata={"inner": {"a": 1}})])
     with pytest.raises(UsageError):
         store.similarity_search(" ")
+
+
+def test_as_many_ids_and_metadatas_as_texts_or_nothing_is_written(tmp_path: Path) -> None:
+    one, two = Foreign(page_content="one"), Foreign(page_content="two")
+    store = WellheadVectorStore.from_texts([], None)
+    for add in (
+        lambda: store.add_texts(["one", "two"], ids=["1"]),
+        lambda: store.add_texts(["one"], ids=["1", "2"]),
+        lambda: store.add_texts(["one", "two", "three"], [{"n": 1}, {"n": 2}]),
+        lambda: store.add_texts((text for text in ["one", "two"]), ({"n": n} for n in range(3))),
+        lambda: store.add_documents([one, two], ids=iter(["1"])),
+        lambda: WellheadVectorStore.from_texts(["one", "two"], None, ids=["1"], path=str(tmp_path / "kb")),
+        lambda: WellheadVectorStore.from_texts(["one", "two"], None, [{"n": 1}], path=str(tmp_path / "kb")),
+        lambda: WellheadVectorStore.from_documents(
+            [one, two], WellheadEmbeddings(), ids=["1"], path=str(tmp_path / "kb")
+        ),
+    ):
+        with pytest.raises(UsageError, match=r"documents and \d (ids|metadatas)"):
+            add()
+    assert store.index.summaries() == []
+    assert not (tmp_path / "kb").exists()
+    with pytest.raises(UsageError, match="same id"):
+        store.add_texts(["one", "two"], ids=["1", "1"])
+
+
+async def test_generators_are_read() -> None:
+    store = WellheadVectorStore.from_texts((text for text in ["one", "two"]), None, ids=iter(["1", "2"]))
+    assert store.add_texts((t for t in ["three", "four"]), ({"n": n} for n in (3, 4)), ids=iter(["3", "4"])) == [
+        "3",
+        "4",
+    ]
+    assert len(store.add_documents(Foreign(page_content=text) for text in ["five", "six"])) == 2
+    assert len(await store.aadd_texts(text for text in ["seven", "eight"])) == 2
+    assert len(store.index.summaries()) == 8
+    assert [(each.page_content, each.metadata) for each in store.get_by_ids(["2", "4"])] == [
+        ("two", {}),
+        ("four", {"n": 4}),
+    ]
+
+
+def twins() -> WellheadVectorStore:
+    texts = ["Refunds take 45 days."] * 3 + ["The disk is full."]
+    areas = [{"area": name, "source": f"{name}.md"} for name in ("north", "south", "east", "west")]
+    return WellheadVectorStore.from_texts(texts, None, areas, ids=["n", "s", "e", "w"])
+
+
+def test_documents_of_one_text_are_each_found_and_counted() -> None:
+    store = twins()
+    found = store.similarity_search("refunds", k=4)
+    told = {each.id: (each.page_content, each.metadata["area"], each.metadata["source"]) for each in found[:3]}
+    assert told == {name[0]: ("Refunds take 45 days.", name, f"{name}.md") for name in ("north", "south", "east")}
+    assert [each.id for each in found[3:]] == ["w"]
+    assert len(store.similarity_search("refunds", k=2)) == 2
+    narrowed = store.similarity_search("refunds", k=4, filter={"area": {"$in": ["south", "east"]}})
+    assert {each.id for each in narrowed} == {"s", "e"}
+    for scored in (
+        store.similarity_search_with_score("refunds", k=4),
+        store.similarity_search_with_relevance_scores("refunds", k=4),
+    ):
+        assert [each.id for each, _ in scored] == [each.id for each in found]
+        assert len({score for _, score in scored[:3]}) == 1
+    store.index.add([Document(id="n", text="Refunds take 45 days.\n\nRefunds take 45 days.\n\nRefunds.")])
+    again = [each.id for each in store.similarity_search("refunds", k=9)]
+    assert (len(again), {*again}) == (4, {"n", "s", "e", "w"})
+
+
+def test_a_retriever_gives_a_text_once_and_says_where_else_it_stands() -> None:
+    (found,) = WellheadRetriever(retriever=twins().index, k=1).invoke("refunds")
+    said = found.metadata["wellhead"]
+    places = {place["document_id"]: place for place in said["also_in"]}
+    assert {*places, said["document_id"]} == {"n", "s", "e"}
+    for name, place in places.items():
+        area = {"n": "north", "s": "south", "e": "east"}[name]
+        assert (place["citation"], place["metadata"]["area"]) == (f"{area}.md", area)
+        assert twins().index.passage(place["id"]).document_id == name
+    assert "also_in" not in WellheadRetriever(retriever=filled()).invoke(FOUND)[0].metadata["wellhead"]
 
 
 def test_a_scoped_store_writes_and_sees_its_scope_alone() -> None:

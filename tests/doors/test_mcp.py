@@ -203,7 +203,7 @@ def read(server: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_it() -> None:
     server = processes(HERE / "slow_server.py")
-    write(server, HELLO, READY, b"no json at all", b'{"jsonrpc": "2.0"}', b"\xff\xfe", ASK)
+    write(server, HELLO, READY, ASK)
     answers = [read(server), read(server)]
     assert [each["id"] for each in answers] == [1, 2]
     assert answers[1]["result"]["structuredContent"]["outcome"] == "hits"
@@ -211,6 +211,37 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_it() -> Non
     assert printed == b"", "something else was written to stdout"
     assert b"noise on stdout" in told
     assert server.returncode == 0
+
+
+@pytest.mark.parametrize("greeted", [True, False])
+def test_what_is_no_message_is_answered_and_the_next_one_works(greeted: bool) -> None:
+    server = processes(HERE / "slow_server.py")
+    if greeted:
+        write(server, HELLO, READY)
+        assert read(server)["id"] == 1
+    surrogate = {**ASK, "params": {"name": "search_docs", "arguments": {"query": f"{SECRET} \ud83d"}}}
+    refused = {
+        f"no json, {SECRET}".encode(): -32700,
+        b'{"jsonrpc": "2.0", "id": 7, "method": "tools/c': -32700,
+        b"\xff\xfe": -32700,
+        json.dumps(surrogate).encode(): -32700,
+        b"[" * 5000: -32700,
+        b"": -32700,
+        b"{}": -32600,
+        b"[]": -32600,
+        f'"{SECRET}"'.encode(): -32600,
+        b'{"jsonrpc": "2.0", "id": 7, "method": 5}': -32600,
+    }
+    for line, code in refused.items():
+        write(server, line)
+        answer = read(server)
+        assert (answer["id"], answer["error"]["code"]) == (None, code), line[:40]
+        assert SECRET not in str(answer)
+    write(server, *([] if greeted else [HELLO, READY]), ASK)
+    assert [read(server)["id"] for _ in range(1 if greeted else 2)] == ([2] if greeted else [1, 2])
+    printed, told = server.communicate(timeout=60)
+    assert (printed, server.returncode) == (b"", 0)
+    assert SECRET.encode() not in told
 
 
 def test_a_cancelled_request_is_never_answered_and_its_thread_does_not_keep_the_server_alive() -> None:

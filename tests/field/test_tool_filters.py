@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wellhead import Document, Executor, FunctionRetriever, Index, Registry, ToolCall, search_tool
+from wellhead import Document, Executor, FunctionRetriever, Index, Registry, ScopeError, ToolCall, search_tool
 from wellhead.testing.fakes import HashEmbedder
 
 FLAGS: dict[str, Any] = {"whole": 1, "truth": True, "decimal": 1.0, "text": "1"}
@@ -51,15 +51,28 @@ def test_a_model_that_narrows_by_one_does_not_get_true() -> None:
         assert asked(flags(), {"flag": wrong}, narrowing={"flag": [1, 2]}).outcome == "bad_arguments"
 
 
-@pytest.mark.parametrize("filters", [{"author": "nobody"}, {"author": {"$in": []}}, {"$or": []}])
+def of_ada() -> Index:
+    return open_with(*(Document(id=f"d{n}", text=f"red {n}", metadata={"author": "ada"}) for n in range(3)))
+
+
+@pytest.mark.parametrize("filters", [{"author": "nobody"}, {"author": {"$in": ["nobody"]}}, {"$or": [{"author": 1}]}])
 @pytest.mark.parametrize("by_call", [False, True])
 def test_a_filter_that_admits_nothing_shows_nothing(filters: dict[str, Any], by_call: bool) -> None:
     """infiniflow/ragflow PR#14967: an empty choice was falsy, so everything came back."""
-    index = open_with(*(Document(id=f"d{n}", text=f"red {n}", metadata={"author": "ada"}) for n in range(3)))
+    index = of_ada()
     given: Any = (lambda ctx: filters) if by_call else filters
     result = asked(index, filters=given)
     assert (result.outcome, shown(result)) == ("filtered_out", set())
     assert "NOTHING TO LOOK AT" in result.text
+
+
+@pytest.mark.parametrize("filters", [{"author": {"$in": []}}, {"$or": []}, {"$and": []}, {"$or": [{}]}])
+def test_an_empty_choice_of_a_host_is_one_that_was_not_made(filters: dict[str, Any]) -> None:
+    """infiniflow/ragflow PR#14967: the same where the host program hands it to a tool; there it is an error."""
+    result = asked(of_ada(), filters=lambda ctx: filters)
+    assert (result.outcome, result.hits, "red" in result.text) == ("no_scope", None, False)
+    with pytest.raises(ScopeError):
+        search_tool(of_ada(), filters=filters)
 
 
 def test_an_empty_mapping_and_none_are_the_same_for_a_tool_but_not_from_a_function() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from wellhead.errors import ConfigError, UsageError
 from wellhead.events import Sink, emit
 
 __all__ = ["After", "Before", "Executor"]
+
+_T = TypeVar("_T")
 
 # Asked before a call: None lets it pass, another call replaces it, a UsageError refuses it.
 Before: TypeAlias = Callable[[ToolCall, Context], ToolCall | None]
@@ -105,13 +107,13 @@ class Executor:
 
     def _begin(self, asked: ToolCall, ctx: Context) -> _Running | ToolResult:
         """Everything before the tool itself; the result, where it does not come to that."""
-        tool = self.registry.get(asked.name)
+        tool = self.registry.get(_name(asked))
         try:
             self._check_budget(ctx)
             return self._prepared(self._known(tool), self._allowed(asked, ctx), ctx)
         except Exception as error:  # noqa: BLE001
             kind = "function" if tool is None else tool.kind
-            return result_of(asked.name, of_error(error, kind), error)
+            return result_of(_name(asked), of_error(error, kind), error)
 
     def _known(self, tool: Tool | None) -> Tool:
         if tool is None:
@@ -135,7 +137,7 @@ class Executor:
         """
         for hook in self.before:
             try:
-                asked = hook(asked, ctx) or asked
+                asked = _given(hook(asked, ctx), ToolCall) or asked
             except UsageError as error:
                 raise RefusedError(error.what, outcome="refused", fix=error.fix) from error
             except Exception as error:
@@ -177,13 +179,13 @@ class Executor:
         if result.ok and not ctx.spent.add_characters(len(result.text), ctx.budget):
             error = RefusedError("the answer has more characters than the run has left", outcome="budget_spent")
             result = result_of(result.tool, of_error(error, "function"), error)
-        self._tell(asked, result, ctx, seconds, known=self.registry.get(asked.name) is not None)
+        self._tell(asked, result, ctx, seconds, known=self.registry.get(_name(asked)) is not None)
         return result
 
     def _after(self, running: _Running, result: ToolResult, ctx: Context) -> ToolResult:
         for hook in self.after:
             try:
-                result = hook(running.asked, result, ctx) or result
+                result = _given(hook(running.asked, result, ctx), ToolResult) or result
             except Exception as error:  # noqa: BLE001
                 refusal = RefusedError("a check of the program withheld the result", outcome="refused")
                 refusal.__cause__ = error
@@ -207,6 +209,22 @@ class Executor:
             latency_ms=seconds * 1e3,
             **content,
         )
+
+
+def _name(asked: ToolCall) -> str:
+    """What a model named; a name that is no text is nobody's."""
+    return asked.name if isinstance(asked.name, str) else ""
+
+
+def _given(made: object, kind: type[_T]) -> _T | None:
+    """What a hook gave.
+
+    Raises:
+        ConfigError: it is neither None nor of that kind: True may mean yes or no.
+    """
+    if made is None or isinstance(made, kind):
+        return made
+    raise ConfigError(f"a hook gives a {kind.__name__} or None", why=f"it gave {type(made).__name__}")
 
 
 def _kind(error: Exception) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias, TypeGuard, cast
 
 from wellhead.agent.context import Context
 from wellhead.errors import ConfigError, ScopeError, UsageError
-from wellhead.records import MetadataValue
+from wellhead.records import MetadataValue, of_numpy
 from wellhead.search.filters import matches, parse
 from wellhead.search.guard import Guarded
 from wellhead.search.guard.scope import settle
+from wellhead.trust.visible import visible
 
 __all__ = ["Allowed", "Filters", "Narrowing", "allowed_values", "both", "check_filters", "settled"]
 
@@ -20,6 +21,7 @@ Narrowing: TypeAlias = str | Sequence[str] | Mapping[str, Sequence[str | int]]
 Allowed: TypeAlias = Mapping[str, tuple[str | int, ...]]
 
 _MOST_VALUES = 100
+_LONGEST_VALUE = 100
 
 
 def settled(filters: Filters | None, ctx: Context) -> Mapping[str, object] | None:
@@ -42,10 +44,13 @@ def settled(filters: Filters | None, ctx: Context) -> Mapping[str, object] | Non
 
 
 def check_filters(filters: Mapping[str, object]) -> None:
-    """Raises ScopeError for a blank value anywhere, ConfigError for what is no filter."""
-    if any(value is None or (isinstance(value, str) and not value.strip()) for value in _operands(filters)):
+    """Raises ScopeError for a blank value or an empty part anywhere, ConfigError for what is no filter.
+
+    No filter at all is for the caller to judge; an empty one inside another was meant to hold something.
+    """
+    if any(map(_is_unset, _parts(filters))):
         raise ScopeError(
-            "a filter of the tool has a blank value",
+            "a filter of the tool has a blank value, or a part with nothing in it",
             why="an unset user or tenant must not mean all of them",
             fix="set it before the tool is called",
         )
@@ -55,15 +60,23 @@ def check_filters(filters: Mapping[str, object]) -> None:
         raise ConfigError("the filters of the tool are no filter", why=error.what, fix=error.fix) from error
 
 
-def _operands(value: object) -> Iterator[object]:
-    if isinstance(value, Mapping):
-        for inner in cast("Mapping[object, object]", value).values():
-            yield from _operands(inner)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for item in cast("Sequence[object]", value):
-            yield from _operands(item)
-    else:
+def _is_unset(part: object) -> bool:
+    """Whether a value is blank, or a list or mapping has nothing in it."""
+    part = of_numpy(part)
+    return part is None or (isinstance(part, str) and not part.strip()) or (_is_group(part) and not len(part))
+
+
+def _is_group(value: object) -> TypeGuard[Collection[object]]:
+    return isinstance(value, (Mapping, Sequence, Set)) and not isinstance(value, (str, bytes))
+
+
+def _parts(group: Collection[object]) -> Iterator[object]:
+    """All that stands in a filter, at every depth."""
+    values = cast("Mapping[object, object]", group).values() if isinstance(group, Mapping) else group
+    for value in values:
         yield value
+        if _is_group(value):
+            yield from _parts(value)
 
 
 def both(filters: Mapping[str, object] | None, chosen: Mapping[str, str | int]) -> Mapping[str, object] | None:
@@ -81,8 +94,12 @@ def both(filters: Mapping[str, object] | None, chosen: Mapping[str, str | int]) 
 def allowed_values(narrowing: Narrowing | None, filters: Filters | None, guarded: Guarded) -> Allowed:
     """The keys that a model may narrow by, and the values of each.
 
+    They become part of the tool's schema, which a model reads as the program's own words. So of the values that the
+    documents hold, those that are not one short visible line (at most 100 characters) are left out.
+
     Raises:
-        ConfigError: a scope's key; no values, or too many, or of mixed types; values that cannot be read off.
+        ConfigError: a scope's key; no values, or too many, or of mixed types; values that cannot be read off; a listed
+            value that is not one short visible line.
     """
     if not narrowing:
         return {}
@@ -120,6 +137,12 @@ def _check_values(key: str, values: tuple[object, ...]) -> None:
             f"the values of {key!r} must be texts that are not blank, or whole numbers, and at least one",
             why=f"got {values!r:.60}",
         )
+    if any(isinstance(value, str) and not _is_short_line(value) for value in values):
+        raise ConfigError(
+            f"a value of {key!r} is not one visible line of at most {_LONGEST_VALUE} characters",
+            why="a model reads it in the tool's schema, as words of the program",
+            fix="list plain short values",
+        )
     if len(values) > _MOST_VALUES:
         raise ConfigError(
             f"{key!r} has {len(values)} values, more than a model can choose from", fix=f"list {_MOST_VALUES} at most"
@@ -143,10 +166,18 @@ def _held(key: str, filters: Filters | None, guarded: Guarded) -> tuple[str | in
 
 
 def _choices(value: MetadataValue) -> Iterator[str | int]:
-    """What a model can be given to choose: texts that are not blank, and whole numbers."""
+    """What a model can be given to choose: short lines that are not blank, and whole numbers."""
     for item in value if isinstance(value, tuple) else (value,):
-        if (isinstance(item, str) and item.strip()) or (isinstance(item, int) and not isinstance(item, bool)):
+        if isinstance(item, str):
+            if item.strip() and _is_short_line(item):
+                yield item
+        elif isinstance(item, int) and not isinstance(item, bool):
             yield item
+
+
+def _is_short_line(text: str) -> bool:
+    """Whether it hides nothing and cannot pass for more than a value."""
+    return len(text) <= _LONGEST_VALUE and not {"\n", "\t"} & set(text) and visible(text) == (text, 0)
 
 
 def _handle(guarded: Guarded, filters: Mapping[str, object] | None) -> object:

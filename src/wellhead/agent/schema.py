@@ -21,6 +21,12 @@ Field: TypeAlias = tuple[str, Any] | tuple[str, Any, Any]
 _Json: TypeAlias = dict[str, Any]
 
 _LONGEST_WHY = 300
+_NO_TEXTS = (
+    msgspec.inspect.IntType,
+    msgspec.inspect.FloatType,
+    msgspec.inspect.BoolType,
+    msgspec.inspect.NoneType,
+)
 # What Gemini's form of a schema has no word for.
 _NOT_IN_GEMINI = frozenset({"additionalProperties", "title", "default", "$defs", "$schema"})
 
@@ -41,6 +47,7 @@ class Parameters:
         try:
             self._type = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True, kw_only=True)
             schema = _inlined(msgspec.json.schema(self._type))
+            _check_keys(msgspec.inspect.type_info(self._type))
         except (TypeError, RecursionError) as error:
             raise ConfigError(
                 "a tool's parameters must have types that JSON can hold",
@@ -78,6 +85,28 @@ class Parameters:
         """What the tool takes, in words for whoever filled it in wrongly."""
         properties = cast("Mapping[str, Mapping[str, Any]]", self.schema["properties"])
         return f"the tool takes {', '.join(f'{name} ({_kind(part)})' for name, part in properties.items())}"
+
+
+def _check_keys(kind: object) -> None:
+    """Raises TypeError for a mapping with other keys than texts, at any depth: JSON's keys are texts, so none fits."""
+    if isinstance(kind, (list, tuple)):
+        for each in cast("Sequence[object]", kind):
+            _check_keys(each)
+    elif isinstance(kind, (msgspec.inspect.Type, msgspec.inspect.Field)):
+        if isinstance(kind, msgspec.inspect.DictType) and not _is_text(kind.key_type):
+            raise TypeError("a mapping whose keys are no texts")
+        _check_keys([getattr(kind, name) for name in kind.__struct_fields__])
+
+
+def _is_text(kind: msgspec.inspect.Type) -> bool:
+    """Whether a JSON text can be of this type."""
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return all(map(_is_text, kind.types))
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return all(isinstance(value, str) for value in kind.values)
+    if isinstance(kind, msgspec.inspect.EnumType):
+        return all(isinstance(each.value, str) for each in kind.cls)
+    return not isinstance(kind, _NO_TEXTS)
 
 
 def _told(part: Mapping[str, Any], said: str) -> dict[str, Any]:

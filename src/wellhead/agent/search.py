@@ -61,9 +61,11 @@ def search_tool(
         name, description: what the model goes by.
         k: passages, 1 to 100.
         filters: a mapping, or a function from the call's context to one (`lambda ctx: {"tenant": ctx.user_id}`). On the
-            scope key it binds the scope for that call. A function must give a filter, without a blank value.
+            scope key it binds the scope for that call. A function must give a filter. Neither may hold a blank value or
+            an empty part: something was not set, and that must not mean everything.
         narrowing: what the model may filter by inside all that: `{"area": ["guides", "runbooks"]}`, or `"area"` to
-            take the values that the index holds now. It never widens the filters.
+            take the values that the index holds now (those that are one short visible line). It never widens the
+            filters.
         include_metadata: give the metadata of each passage too.
         max_chars, max_tokens: the most text of passages in all; what does not fit is left out, which the note says.
         count_tokens: by default an upper estimate, a token for every three bytes.

@@ -86,7 +86,7 @@ def parse(filters: Mapping[str, object] | None) -> Condition | None:
     """The condition that `filters` states; None for None or {} (no filter).
 
     Raises:
-        UsageError: an unknown operator, an operand of another type, a blank key, more than 20 levels.
+        UsageError: an unknown operator, an operand of another type, a blank key, more than 20 levels, {} inside.
     """
     if filters is None:
         return None
@@ -99,6 +99,9 @@ def _mapping(filters: object, depth: int) -> Condition:
         raise UsageError("a filter must be a mapping of keys to values", why=f"got {type(filters).__name__}")
     if depth > _DEEPEST:
         raise _too_deep()
+    if depth and not filters:
+        # Beside others in `$or` it would let everything pass: most likely something was not set.
+        raise UsageError("a filter inside another is empty", fix="leave it out, or say what it must hold")
     parts = [_entry(key, value, depth) for key, value in filters.items()]
     return parts[0] if len(parts) == 1 else All(parts=tuple(parts))
 

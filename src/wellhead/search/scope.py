@@ -20,7 +20,8 @@ def scope_value(key: str, value: object, where: str = "") -> str:
             why=f"got {value!r:.80}",
             fix=f"pass the {key} of the one who asks or writes",
         )
-    return value
+    # A subclass of it could equal whatever it likes.
+    return str.__str__(value)
 
 
 def _is_text(value: str) -> bool:

@@ -208,6 +208,33 @@ def test_a_hook_that_fails_closes_the_door() -> None:
     assert [event.data["error_kind"] for event in log.events] == ["RuntimeError", "RuntimeError"]
 
 
+@pytest.mark.parametrize("given", [True, False, "", "a text", 0, {"text": "x"}, ASK])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_after_hook_that_gives_what_is_no_result_withholds_it(given: Any, asynchronous: bool) -> None:
+    log = EventLog()
+    hook: Any = lambda asked, result, ctx: given  # noqa: E731
+    executor = Executor(Registry(echo), sink=log, after=[hook])
+    result = asyncio.run(executor.arun(say("x"))) if asynchronous else executor.run(say("x"))
+    assert (result.outcome, result.tool) == ("refused", "echo")
+    assert [event.name for event in log.events] == ["tool.finished"]
+
+
+@pytest.mark.parametrize("given", [True, False, "", "a text", 0])
+def test_a_before_hook_that_gives_what_is_no_call_refuses_it(given: Any) -> None:
+    hook: Any = lambda asked, ctx: given  # noqa: E731
+    assert Executor(Registry(echo), before=[hook]).run(say("x")).outcome == "refused"
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 5])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_name_that_is_no_text_is_that_of_no_tool(name: Any, asynchronous: bool) -> None:
+    log = EventLog()
+    executor, asked = Executor(Registry(echo), sink=log), ToolCall(name=name)
+    result = asyncio.run(executor.arun(asked)) if asynchronous else executor.run(asked)
+    assert (result.outcome, result.tool) == ("unknown_tool", "")
+    assert [event.data["tool"] for event in log.events] == [""]
+
+
 def test_an_after_hook_may_change_what_the_model_reads() -> None:
     def shorter(call: ToolCall, result: ToolResult, ctx: Context) -> ToolResult:
         return ToolResult(tool=result.tool, outcome=result.outcome, text="short", data={})

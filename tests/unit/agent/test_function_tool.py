@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -180,3 +180,57 @@ def test_what_a_model_cannot_fill_in_is_refused() -> None:
         function_tool(lambda: None, name="nameless")
     with pytest.raises(ConfigError, match="cached for everybody"):
         function_tool(whose, cache_scope="global")
+
+
+class Nested(msgspec.Struct):
+    by_place: dict[str, dict[int, str]]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        dict[int, str],
+        dict[float, str],
+        dict[bool, str],
+        dict[str, dict[int, str]],
+        list[dict[int, str]],
+        dict[int, str] | None,
+        dict[str | int, str],
+        dict[Literal[1, 2], str],
+        Nested,
+    ],
+)
+def test_a_mapping_whose_keys_are_no_texts_is_refused_when_the_tool_is_made(kind: Any) -> None:
+    def count(by_name: Any) -> str:
+        """Count."""
+        return str(by_name)
+
+    count.__annotations__["by_name"] = kind
+    with pytest.raises(ConfigError, match="types that JSON can hold"):
+        function_tool(count)
+
+
+@pytest.mark.parametrize("kind", [dict[str, int], dict[Literal["a"], int], dict[str, dict[str, int]], dict[Any, int]])
+def test_a_mapping_with_texts_as_keys_is_taken(kind: Any) -> None:
+    def count(by_name: Any) -> str:
+        """Count."""
+        return str(by_name)
+
+    count.__annotations__["by_name"] = kind
+    given = {"a": {"b": 1}} if kind == dict[str, dict[str, int]] else {"a": 1}
+    assert both_ways(function_tool(count), {"by_name": given}).text == str(given)
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit()])
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_a_function_that_exits_ends_its_own_call_and_not_the_program(raised: BaseException, timeout: Any) -> None:
+    def leave() -> str:
+        """Leave."""
+        raise raised
+
+    async def leave_later() -> str:
+        """Leave."""
+        raise raised
+
+    for function in (leave, leave_later):
+        assert both_ways(function_tool(function, timeout=timeout), {}).outcome == "unavailable"

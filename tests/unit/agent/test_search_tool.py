@@ -6,17 +6,22 @@ import asyncio
 import dataclasses
 import json
 import re
+from collections import UserDict, UserList
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from endings import ABSENT, ENDINGS, FOUND, SECRET, Scripted, filled, half_down, outage, slow
 from wellhead import ConfigError, Document, EventLog, Hits, Index, ScopeError, UsageError
 from wellhead.agent.context import Context
 from wellhead.agent.executor import Executor
 from wellhead.agent.messages import ToolCall
+from wellhead.agent.narrowing import check_filters
 from wellhead.agent.registry import Registry
 from wellhead.agent.search import DEFAULT_DESCRIPTION, search_tool
 from wellhead.agent.tool import Tool, ToolResult
@@ -255,6 +260,21 @@ def test_a_scope_without_documents_is_empty_and_hints_at_nobody_elses() -> None:
         {"tenant": {"$eq": ""}},
         {"tenant": {"$in": ["acme", ""]}},
         {"$or": [{"tenant": "acme"}, {"tenant": ""}]},
+        {"tenant": {"$in": UserList([""])}},
+        {"tenant": np.array("")},
+        {"$and": []},
+        {"$and": [{}]},
+        {"$or": []},
+        {"$or": [{}]},
+        {"$or": [{"tenant": "acme"}, {}]},
+        {"$or": UserList([{"tenant": "acme"}, UserDict()])},
+        {"$not": {"$or": []}},
+        {"$not": {}},
+        {"tenant": {}},
+        {"tenant": {"$in": []}},
+        {"tenant": {"$in": frozenset()}},
+        {"tenant": {"$not": {"$in": []}}},
+        {"area": "guides", "$and": [{"$or": [{"$not": {"tenant": {"$in": []}}}]}]},
         {},
         None,
     ],
@@ -267,6 +287,39 @@ def test_a_blank_or_missing_filter_of_a_function_ends_before_the_backend(filters
     assert isinstance(result.error, ScopeError)
     assert retriever.asked == []
     assert [event.data["error_kind"] for event in log.of_type("retrieval.failed")] == ["ScopeError"]
+    if filters:
+        with pytest.raises((ScopeError, ConfigError)):
+            search_tool(retriever, filters=filters)
+
+
+FULL = st.recursive(
+    st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["x", 1, {"$in": ["x"]}]), min_size=1, max_size=2),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=2).map(lambda parts: {"$and": parts}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda parts: {"$or": parts}),
+        inner.map(lambda part: {"$not": part}),
+    ),
+    max_leaves=4,
+)
+HOLES: list[Any] = [{}, {"$and": []}, {"$or": []}, {"a": {"$in": []}}, {"a": {}}, {"a": ""}, {"a": None}]
+
+
+@pytest.mark.promise("G14")
+@given(FULL, st.sampled_from(HOLES), st.data())
+def test_a_hole_anywhere_in_a_filter_is_found_and_a_whole_filter_passes(full: Any, hole: Any, data: Any) -> None:
+    check_filters(full)
+    wrap = data.draw(
+        st.sampled_from(
+            [
+                lambda: {"$or": [full, hole]},
+                lambda: {"$and": [hole, full]},
+                lambda: {"$not": hole},
+                lambda: {**full, "$or": [{"$not": {"$and": [hole]}}]},
+            ]
+        )
+    )
+    with pytest.raises(ScopeError):
+        check_filters(wrap())
 
 
 def test_a_blank_value_in_fixed_filters_is_refused_when_the_tool_is_made() -> None:

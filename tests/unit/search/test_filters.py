@@ -128,6 +128,23 @@ def test_no_clause_is_no_filter(filters: dict[str, object] | None) -> None:
     assert matches(parse(filters), {})
 
 
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"$or": [{"a": 1}, {}]},
+        {"$or": [{}]},
+        {"$and": [{}]},
+        {"$and": [{"a": 1}, {}]},
+        {"$not": {}},
+        {"$not": {"$or": [{"a": 1}, {}]}},
+        {"b": 2, "$and": [{"$or": [{}]}]},
+    ],
+)
+def test_an_empty_filter_inside_another_is_refused(filters: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="a filter inside another is empty"):
+        parse(filters)
+
+
 @pytest.mark.parametrize("filters", [{"$or": []}, {"a": {"$in": []}}, {"a": 1, "$or": []}])
 def test_an_empty_choice_matches_nothing(filters: dict[str, object]) -> None:
     assert not passes(filters, a=1)

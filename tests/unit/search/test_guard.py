@@ -244,13 +244,13 @@ def test_a_list_that_holds_the_scope_is_not_the_scope() -> None:
 
 
 @pytest.mark.promise("G5")
-def test_what_was_not_asked_for_is_not_copied_or_changed() -> None:
+def test_what_was_not_asked_for_is_not_changed() -> None:
     index = filled()
     guarded, bare = Guarded(index).search("refund rule", k=3), index.search("refund rule", k=3)
     plain = [msgspec.structs.replace(hits, timings={}) for hits in (guarded, bare)]
     assert plain[0] == plain[1]
     told = Hits(hits=tuple(msgspec.structs.replace(honest_hit(n), rank=n + 1) for n in range(3)))
-    assert Guarded(Scripted(told)).search("refund") is told
+    assert Guarded(Scripted(told)).search("refund") == told
 
 
 def test_what_an_index_says_of_an_empty_answer_is_passed_on() -> None:
@@ -284,7 +284,7 @@ def test_a_backend_that_knows_no_scopes_has_no_words_of_its_own_within_one() -> 
     assert (scoped.coverage, scoped.evidence) == (Coverage(passages=0, with_vectors=0), {})
     assert [part.leg for part in scoped.degraded] == ["dense"]
     assert "globex" not in str(scoped.to_dict())
-    assert Guarded(Scripted(told)).search("refund") is told
+    assert Guarded(Scripted(told)).search("refund") == told
 
 
 def outcome(told: Any, filters: Any = None, scope: str | None = "acme") -> tuple[str, str]:

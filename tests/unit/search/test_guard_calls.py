@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from wellhead.errors import BackendError, BackendTimeout, StoreError, WellheadError
+from wellhead.events import EventLog
 from wellhead.records import Hits
 from wellhead.search.guard import Guarded, call
 from wellhead.testing.liars import honest_hit
@@ -342,3 +343,58 @@ def test_only_our_errors_leave_the_guard() -> None:
         with pytest.raises(WellheadError):
             asyncio.run(Guarded(Blocking(fail)).asearch("refund"))
     assert call.translated(ValueError(), "x").retryable
+
+
+class Leaving(BaseException):
+    """Neither an error nor an exit."""
+
+
+@pytest.mark.promise("G32")
+@pytest.mark.parametrize("raised", [SystemExit, GeneratorExit, Leaving, asyncio.CancelledError])
+@pytest.mark.parametrize("timeout", [None, 5.0])
+@pytest.mark.parametrize("form", ["blocking", "awaited", "not a coroutine"])
+def test_a_backend_that_exits_ends_its_own_call_and_not_the_program(
+    raised: type[BaseException], timeout: float | None, form: str
+) -> None:
+    def leave() -> Any:
+        raise raised
+
+    async def leave_later() -> Any:
+        raise raised
+
+    backend: Any = {
+        "blocking": Blocking(leave),
+        "awaited": Awaited(leave_later),
+        "not a coroutine": type("At", (), {"asearch": lambda self, query, *, k, filters: leave()})(),
+    }[form]
+    log = EventLog()
+    guarded = Guarded(backend, sinks=[log])
+
+    async def waiting() -> int:
+        with pytest.raises(BackendError):
+            await guarded.asearch("refund", timeout=timeout)
+        return len(await Guarded(Awaited(one_hit)).asearch("refund"))
+
+    with pytest.raises(BackendError, match="failed"):
+        guarded.search("refund", timeout=timeout)
+    assert asyncio.run(waiting()) == 1
+    assert {event.name for event in log.events} == {"retrieval.failed"}
+    assert len(Guarded(Awaited(one_hit)).search("refund")) == 1, "the shared loop lives on"
+
+
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_an_interrupt_raised_on_the_shared_loop_is_the_backends_own(timeout: float | None) -> None:
+    async def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(BackendError):
+        Guarded(Awaited(interrupt)).search("refund", timeout=timeout)
+    assert len(Guarded(Awaited(one_hit)).search("refund")) == 1
+
+
+def test_a_persons_interrupt_passes() -> None:
+    def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Guarded(Blocking(interrupt)).search("refund")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from wellhead import records
 from wellhead.backends.retrievers.embedding import embedder_of
-from wellhead.doors.langchain.documents import Documents, plain, stored, warn
+from wellhead.doors.langchain.documents import of_texts, one_each, plain, scored, stored, warn
 from wellhead.errors import BackendError, UsageError
 from wellhead.index import Index
 from wellhead.ingest.chunk import Slice
@@ -30,6 +30,8 @@ def whole(document: records.Document) -> list[Slice]:
 
 class WellheadVectorStore(VectorStore):
     """An index as a vector store: the k nearest documents, each with the text of its best passage.
+
+    Documents of the same text are as many documents, and each counts as one of the k.
 
     A vector store has no word for "nothing is close enough", so nothing is cut here; `WellheadRetriever` says it. The
     list that a search returns has `hits` all the same. Errors are raised, never an empty list.
@@ -48,11 +50,11 @@ class WellheadVectorStore(VectorStore):
     @classmethod
     def from_texts(
         cls,
-        texts: list[str],
+        texts: Iterable[str],
         embedding: Embeddings | None,
-        metadatas: list[dict[str, Any]] | None = None,
+        metadatas: Iterable[dict[str, Any]] | None = None,
         *,
-        ids: list[str] | None = None,
+        ids: Iterable[str | None] | None = None,
         path: str = ":memory:",
         mode: Mode = "hybrid",
         **kwargs: Any,
@@ -61,11 +63,15 @@ class WellheadVectorStore(VectorStore):
 
         Args:
             path: the folder of the index; what else is given goes to `Index.open`.
+
+        Raises:
+            UsageError: as of `add_texts`; not as many metadatas or ids as texts is told before there is an index.
         """
+        documents = of_texts(texts, metadatas, ids)
         model = None if embedding is None else embedder_of(embedding)
         index = Index.open(path, embedder=model, chunker=kwargs.pop("chunker", whole), **kwargs)
         store = cls(index, embedding=embedding, mode=mode)
-        store.add_texts(texts, metadatas, ids=ids)
+        store.add_documents(documents)
         return store
 
     @property
@@ -74,18 +80,34 @@ class WellheadVectorStore(VectorStore):
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Iterable[dict[str, Any]] | None = None,
+        *,
+        ids: Iterable[str | None] | None = None,
+        **unknown: Any,
+    ) -> list[str]:
+        """Add texts as `add_documents` adds documents. None of them is left over.
+
+        Raises:
+            UsageError: not as many metadatas or ids as texts (nothing is written), or as of `add_documents`.
+        """
+        _refuse(unknown)
+        return self.add_documents(of_texts(texts, metadatas, ids))
+
     def add_documents(
-        self, documents: list[Document], *, ids: Sequence[str | None] | None = None, **unknown: Any
+        self, documents: Iterable[Document], *, ids: Iterable[str | None] | None = None, **unknown: Any
     ) -> list[str]:
         """Add documents, or replace those of the same id; their ids, in order. One without an id gets a random one.
 
         Raises:
-            UsageError: a document cannot be taken. BackendError: one could not be embedded. Others were written.
+            UsageError: not as many ids as documents (nothing is written), or a document that cannot be taken, as the
+                second of one id. BackendError: one could not be embedded. Others were written.
         """
         _refuse(unknown)
-        if ids is not None and len(ids) != len(documents):
-            raise UsageError(f"{len(documents)} documents and {len(ids)} ids", fix="give each document its id")
-        wanted = ids if ids is not None else [document.id for document in documents]
+        documents = list(documents)
+        wanted = [document.id for document in documents] if ids is None else one_each(ids, documents, "ids")
         named = [name or str(uuid.uuid4()) for name in wanted]
         report = self.index.add([_own(document, name) for document, name in zip(documents, named, strict=True)])
         for kind, refusals in ((UsageError, report.refused), (BackendError, report.failed)):
@@ -126,7 +148,7 @@ class WellheadVectorStore(VectorStore):
     ) -> list[Document]:
         """The k best documents; `filter` as in `wellhead.search.filters`."""
         _refuse(unknown)
-        return self._searched(query, k, filter, self._mode)
+        return stored(self._hits(query, k, filter, self._mode), k)
 
     def similarity_search_with_score(
         self,
@@ -137,7 +159,7 @@ class WellheadVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """The same with the score that orders them, higher for better; in hybrid mode it is no cosine."""
         _refuse(unknown)
-        return _scored(self._searched(query, k, filter, self._mode))
+        return _measured(self._hits(query, k, filter, self._mode), k)
 
     def _similarity_search_with_relevance_scores(
         self,
@@ -148,16 +170,16 @@ class WellheadVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         _refuse(unknown)
         # LangChain wants 0 to 1, of one meaning for all queries: the cosine, nothing below 0 being like anything.
-        return [(each, max(0.0, min(1.0, score))) for each, score in _scored(self._searched(query, k, filter, "dense"))]
+        hits = self._hits(query, k, filter, "dense")
+        return [(each, max(0.0, min(1.0, score))) for each, score in _measured(hits, k)]
 
     async def _asimilarity_search_with_relevance_scores(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         return await run_in_executor(None, self._similarity_search_with_relevance_scores, query, k, **kwargs)
 
-    def _searched(self, query: str, k: int, filters: Mapping[str, object] | None, mode: Mode) -> Documents:
-        hits: Hits = self.index.search(query, k=k, filters=filters, mode=mode, cut="off", per_document=1)
-        return stored(warn(hits))
+    def _hits(self, query: str, k: int, filters: Mapping[str, object] | None, mode: Mode) -> Hits:
+        return warn(self.index.search(query, k=k, filters=filters, mode=mode, cut="off", per_document=1))
 
 
 def _refuse(unknown: Mapping[str, object]) -> None:
@@ -178,7 +200,5 @@ def _own(document: Document, name: str) -> records.Document:
     )
 
 
-def _scored(documents: Documents) -> list[tuple[Document, float]]:
-    return [
-        (document, hit.score) for document, hit in zip(documents, documents.hits, strict=True) if hit.score is not None
-    ]
+def _measured(hits: Hits, k: int) -> list[tuple[Document, float]]:
+    return [(document, score) for document, score in scored(hits, k) if score is not None]

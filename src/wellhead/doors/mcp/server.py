@@ -12,6 +12,7 @@ import wellhead
 from wellhead.doors.mcp.handlers import Handler, Handlers, safe
 from wellhead.doors.mcp.library import Library, Shelf
 from wellhead.doors.mcp.offers import offers_of
+from wellhead.doors.mcp.wire import Answering
 from wellhead.errors import MissingExtra, ScopeError
 from wellhead.events import Sink
 from wellhead.ports import AsyncRetriever, Retriever
@@ -78,6 +79,7 @@ def server_of(
 def serve(retriever: Retriever | AsyncRetriever, **options: Any) -> None:
     """Serve over stdin and stdout until stdin ends. Options and errors are those of `server_of`.
 
+    What is no message is answered with an error (-32700 for no JSON, else -32600), and the next is read.
     Stdout carries the protocol alone: whatever else is printed meanwhile goes to stderr.
     """
     import asyncio
@@ -89,7 +91,8 @@ def serve(retriever: Retriever | AsyncRetriever, **options: Any) -> None:
         # The library moves the descriptor out of the way; what Python still holds in its buffer is kept off it here.
         async with stdio.stdio_server() as (reading, writing):
             with contextlib.redirect_stdout(sys.stderr):
-                await server.run(reading, writing, server.create_initialization_options())
+                heard: Any = Answering(reading, writing)
+                await server.run(heard, writing, server.create_initialization_options())
 
     asyncio.run(run())
 

@@ -34,7 +34,7 @@ class Backend:
         self.scope_key = one_key(scope_key, getattr(retriever, "scope_key", None))
         scope = getattr(retriever, "scope", None)
         # A handle that is bound already is searched as it is.
-        self.own = Bound(self.scope_key, scope) if self.scope_key and isinstance(scope, str) else None
+        self.own = Bound(self.scope_key, str.__str__(scope)) if self.scope_key and isinstance(scope, str) else None
         self._binds = callable(getattr(retriever, "scoped", None))
         self._last: tuple[Bound, Any] | None = None
         self._caller = Caller(self.name)
@@ -105,9 +105,10 @@ def one_key(given: str | None, said: object) -> str | None:
     Raises:
         ConfigError: they name two.
     """
-    if isinstance(said, str) and said and given not in (None, said):
+    said = str.__str__(said) if isinstance(said, str) else None
+    if said and given not in (None, said):
         raise ConfigError(f"this retriever is scoped by {said!r}, not by {given!r}", fix="leave scope_key out")
-    return given or (said if isinstance(said, str) and said else None)
+    return given or said or None
 
 
 def _methods(retriever: object) -> tuple[str | None, str | None]:

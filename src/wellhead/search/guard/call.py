@@ -65,7 +65,9 @@ class Caller:
                 return self._in_time(work, timeout)
             made = work()
             return self._shared(made, timeout) if inspect.isawaitable(made) else made
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (all of it is translated)
+        except KeyboardInterrupt:  # a person's, not the backend's
+            raise
+        except BaseException as error:  # noqa: BLE001 (all of it is translated; one that exits ends its own call)
             raise self._told(error) from error.__cause__ if isinstance(error, WellheadError) else error
 
     async def waiting(self, work: Callable[[], _T | Awaitable[_T]], timeout: float | None, *, native: bool) -> _T:
@@ -75,7 +77,7 @@ class Caller:
             native: `work` makes a coroutine and does not block; otherwise it runs in a thread of its own.
         """
         try:
-            made = work() if native else self._threaded(work)
+            made = self._contained(work) if native else self._threaded(work)
             return await self._awaited(made, timeout)
         except Exception as error:  # noqa: BLE001 (all of it is translated)
             raise self._told(error) from error.__cause__ if isinstance(error, WellheadError) else error
@@ -83,8 +85,17 @@ class Caller:
     def _told(self, error: BaseException) -> WellheadError:
         return translated(error, self.name)
 
+    def _contained(self, work: Callable[[], _T]) -> _T:
+        """`work` in the thread of the event loop, which an exit of the backend must not end."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 (translated)
+            raise self._told(error) from (error.__cause__ if isinstance(error, WellheadError) else error)
+
     def _shared(self, made: Awaitable[_T], timeout: float | None) -> _T:
-        future = _on_shared_loop(made)
+        future = _on_shared_loop(made, self._told)
         try:
             return future.result(timeout)
         except TimeoutError:
@@ -137,7 +148,7 @@ class Caller:
         def make() -> _T:
             try:
                 made = context.run(work)
-                return _on_shared_loop(made).result() if inspect.isawaitable(made) else made
+                return _on_shared_loop(made, self._told).result() if inspect.isawaitable(made) else made
             finally:
                 late.end()
 
@@ -153,7 +164,7 @@ class Caller:
     async def _awaited(self, made: _T | Awaitable[_T], timeout: float | None) -> _T:
         if not inspect.isawaitable(made):
             return made
-        task: asyncio.Task[_T] = asyncio.ensure_future(_whole(made))
+        task: asyncio.Task[_T] = asyncio.ensure_future(_whole(made, self._told))
         try:
             # Not `wait_for`: it would wait for as long as the backend refuses to be cancelled.
             done, _ = await asyncio.wait({task}, timeout=timeout)
@@ -171,6 +182,9 @@ class Caller:
                 why="nobody who waits for it asked for that",
                 fix="look for what cancels the backend's tasks",
             )
+        error = task.exception()
+        if error is not None and not isinstance(error, (Exception, KeyboardInterrupt)):
+            raise self._told(error) from error
         return task.result()
 
     def _timeout(self, timeout: float) -> BackendTimeout:
@@ -204,8 +218,14 @@ class _Late:
                 self._caller.count_late(-1)
 
 
-async def _whole(made: Awaitable[_T]) -> _T:
-    value: _T = await made
+async def _whole(made: Awaitable[_T], told: Callable[[BaseException], Exception]) -> _T:
+    try:
+        value: _T = await made
+    except (SystemExit, KeyboardInterrupt) as error:
+        # A task that exits takes its event loop along. A person's interrupt comes to the main thread alone.
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
+        raise told(error) from error
     return value
 
 
@@ -233,16 +253,16 @@ def _shared_loop() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
         return _shared
 
 
-def _on_shared_loop(made: Awaitable[_T]) -> concurrent.futures.Future[_T]:
+def _on_shared_loop(made: Awaitable[_T], told: Callable[[BaseException], Exception]) -> concurrent.futures.Future[_T]:
     loop, thread = _shared_loop()
     if threading.current_thread() is not thread:
-        return asyncio.run_coroutine_threadsafe(_whole(made), loop)
+        return asyncio.run_coroutine_threadsafe(_whole(made, told), loop)
     # A backend that, on the shared loop, searches again and waits: on the same loop both would wait for ever.
     future: concurrent.futures.Future[_T] = concurrent.futures.Future()
 
     def run() -> None:
         try:
-            future.set_result(asyncio.run(_whole(made)))
+            future.set_result(asyncio.run(_whole(made, told)))
         except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
             future.set_exception(error)
 

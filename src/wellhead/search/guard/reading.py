@@ -21,22 +21,16 @@ from wellhead.records import (
     Hit,
     Hits,
     Metadata,
-    MetadataValue,
     Passage,
-    Scalar,
-    clean_metadata,
     of_numpy,
 )
+from wellhead.search.guard.exact import exact_answer, exact_hit, is_whole, metadata_of, text_of
 
 __all__ = ["MOST_READ", "Flaw", "Returned", "hit_of", "metadata_of", "passage_of", "read", "stable_id"]
 
 # A backend that never ends its answer is cut here; k is 100 at most.
 MOST_READ = 2_000
 Flaw: TypeAlias = Literal["score", "id", "text"]
-
-_VALUES = frozenset({str, int, float, bool})
-_VERDICTS = ("pass", "below", "unjudged")
-_HALF_PAIRS = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +40,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
         items: hits, or what is wrong with one, in the backend's order.
         near_misses: the same of what the backend itself had cut.
         unread: how many are known to follow.
-        told: the backend's own `Hits`, where it returned one.
+        told: what the backend's own `Hits` says beside its hits, where it returned one.
     """
 
     items: tuple[Hit | Flaw, ...]
@@ -61,16 +55,19 @@ def read(raw: object) -> Returned:
     Raises:
         UsageError: it is no list of documents, or something in it is none.
     """
-    told = raw if isinstance(raw, Hits) else None
-    found = raw if told is None else told.hits
+    found = raw.hits if isinstance(raw, Hits) else raw
     if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
         raise _wired_wrongly("returned", found, "a list of hits, passages, texts or mappings with a text")
     items = tuple(map(hit_of, islice(found, MOST_READ + 1)))
     # Of what has no length, one more is asked for, to know that it was cut.
     unread = max(len(found) - MOST_READ, 0) if isinstance(found, Sized) else int(len(items) > MOST_READ)
     items = items[:MOST_READ]
-    near = () if told is None else tuple(map(hit_of, islice(told.near_misses, MOST_READ)))
-    return Returned(items=items, near_misses=near, unread=unread, told=told)
+    if not isinstance(raw, Hits):
+        return Returned(items=items, unread=unread)
+    if not isinstance(raw.near_misses, (list, tuple)):
+        raise _wired_wrongly("returned near misses in", raw.near_misses, "them in a tuple of hits")
+    near = tuple(map(hit_of, islice(raw.near_misses, MOST_READ)))
+    return Returned(items=items, near_misses=near, unread=unread, told=exact_answer(raw))
 
 
 def _wired_wrongly(verb: str, found: object, wanted: str) -> UsageError:
@@ -105,8 +102,8 @@ def _of_mapping(item: Mapping[str, object]) -> Hit | Flaw:
     source = item.get("source")
     inner = source if isinstance(source, Mapping) else {"uri": source}
     uri, title, name = (
-        _text(item.get("uri") or inner.get("uri")),
-        _text(item.get("title") or inner.get("title")),
+        text_of(item.get("uri") or inner.get("uri")),
+        text_of(item.get("title") or inner.get("title")),
         item.get("id"),
     )
     if name is not None and not isinstance(name, (str, int)):
@@ -116,40 +113,11 @@ def _of_mapping(item: Mapping[str, object]) -> Hit | Flaw:
         "" if name is None else str(name),
         uri=uri,
         title=title,
-        document_id=_text(item.get("document_id")),
+        document_id=text_of(item.get("document_id")),
         metadata=metadata_of(item.get("metadata")),
     )
     score = cast("float | None", item.get("score"))  # whatever it is: looked at below
     return "id" if name == "" else _checked(Hit(rank=1, score=score, passage=made))
-
-
-def _text(value: object) -> str:
-    """A text, without halves of surrogate pairs, which no door could write; "" for anything else."""
-    if not isinstance(value, str):
-        return ""
-    return str(value) if _is_whole(value) else value.translate(_HALF_PAIRS)
-
-
-def _is_whole(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def metadata_of(values: object) -> dict[str, MetadataValue]:
-    """Metadata that can be filtered on, as a copy. A value of another type (None, a mapping) is left out: no filter
-    could match it, and none does."""
-    kept: dict[str, MetadataValue] = {}
-    for key, value in values.items() if isinstance(values, Mapping) else ():
-        try:
-            kept |= clean_metadata({key: value})
-        except ValueError:
-            continue
-    return kept
 
 
 def passage_of(
@@ -162,7 +130,7 @@ def passage_of(
     metadata: Metadata | None = None,
 ) -> Passage:
     """A passage out of what a foreign backend tells; without an id it gets a stable one."""
-    text = _text(text)
+    text = text_of(text)
     passage_id = name or stable_id(uri, text)
     return Passage(
         id=passage_id,
@@ -190,14 +158,14 @@ def _checked(hit: Hit) -> Hit | Flaw:
     passage = hit.passage
     if not isinstance(passage, Passage) or not isinstance(passage.text, str) or not isinstance(passage.id, str):
         raise _wired_wrongly("returned a hit around", passage, "hits around a `Passage`")
-    if not passage.id.strip() or not _is_whole(passage.id):
+    if not passage.id.strip() or not is_whole(passage.id):
         return "id"
     if not passage.text.strip():
         return "text"
     score = of_numpy(hit.score)
     if score is not None and not _is_number(score):
         return "score"
-    return _mended(hit, passage, cast("float | None", score))
+    return exact_hit(hit, None if score is None else float(cast("float", score)))
 
 
 def _is_number(score: object) -> bool:
@@ -207,23 +175,3 @@ def _is_number(score: object) -> bool:
         return math.isfinite(score)
     except OverflowError:
         return False
-
-
-def _mended(hit: Hit, passage: Passage, score: float | None) -> Hit:
-    """The same hit, where it is as it should be: nothing of what an index returned is copied."""
-    if not _is_plain(passage.metadata):
-        passage = msgspec.structs.replace(passage, metadata=metadata_of(passage.metadata))
-    if not _is_whole(passage.text):
-        passage = msgspec.structs.replace(passage, text=_text(passage.text))
-    verdict = hit.verdict if score is not None and hit.verdict in _VERDICTS else "unjudged"
-    if passage is hit.passage and verdict == hit.verdict and score is hit.score and type(score) is not int:
-        return hit
-    return msgspec.structs.replace(hit, passage=passage, verdict=verdict, score=None if score is None else float(score))
-
-
-def _is_plain(metadata: object) -> bool:
-    return isinstance(metadata, dict) and all(type(value) in _VALUES or _is_list(value) for value in metadata.values())
-
-
-def _is_list(value: object) -> bool:
-    return type(value) is tuple and all(type(cast("Scalar", part)) in _VALUES for part in value)

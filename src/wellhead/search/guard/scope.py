@@ -21,7 +21,7 @@ class Bound(msgspec.Struct, frozen=True):
     def holds(self, metadata: Mapping[str, object]) -> bool:
         # Unlike for a filter, a list that holds the value is another value.
         held = metadata.get(self.key)
-        return isinstance(held, str) and held == self.value
+        return type(held) is str and held == self.value
 
 
 def scope_of(scope: Mapping[str, object], known: str | None) -> Bound:
