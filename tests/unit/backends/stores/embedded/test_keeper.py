@@ -451,14 +451,14 @@ class TestClosing:
         reader.close()
         assert rows_of(store) == [4, 4]
 
-    def test_an_interrupt_closes_all_the_same(self, kept):
+    def test_an_interrupt_closes_all_the_same(self, kept, monkeypatch):
+        monkeypatch.setattr(keeper, "FLUSH_ROWS", 1000)  # all is left for the end
+        monkeypatch.setattr(keeper, "_LAST_ROWS", 5)
         put(kept, documents(0, 12))
-        kept._keeper.stop()
 
         def interrupt() -> None:
             raise KeyboardInterrupt
 
-        kept._keeper._waiting = 12
         with at("segment.written", interrupt), pytest.raises(KeyboardInterrupt):
             kept.close()
         refusal(UsageError, kept.version)
@@ -466,17 +466,19 @@ class TestClosing:
         assert len(again.view("")) == 12
         again.close()
 
-    def test_a_full_disk_is_no_error(self, kept, caplog):
+    def test_a_full_disk_is_no_error(self, kept, monkeypatch, caplog):
+        monkeypatch.setattr(keeper, "FLUSH_ROWS", 1000)
+        monkeypatch.setattr(keeper, "_LAST_ROWS", 5)
         put(kept, documents(0, 12))
-        kept._keeper.stop()
-        kept._keeper._waiting = 12
 
         def fail() -> None:
             raise OSError(errno.ENOSPC, "no space")
 
         with at("segment.written", fail):
             kept.close()
+        assert "no space left" in caplog.text
         again = EmbeddedStore(kept.folder, read_only=True)
+        assert rows_of(again) == []
         assert len(again.view("")) == 12
         again.close()
 
