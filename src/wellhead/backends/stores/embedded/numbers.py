@@ -53,9 +53,10 @@ def _stored(connection: sqlite3.Connection, terms: Sequence[str], where: str) ->
     """The numbers of those of these terms that are there."""
     rows_found = rows_among(connection, "SELECT word, term FROM terms WHERE word IN", terms)
     found: dict[str, int] = {word.decode(): number for word, number in rows_found}
-    # SQLite answers that out of its index alone: a damaged entry would give a word the number of another.
-    for number, word in rows_among(connection, "SELECT term, word FROM terms WHERE term IN", list(found.values())):
-        if found.get(word.decode("utf-8", "replace")) != number:
+    # SQLite answers that out of its index alone: a damaged entry would give a word the number of another, or none.
+    words = dict(rows_among(connection, "SELECT term, word FROM terms WHERE term IN", list(found.values())))
+    for term, number in found.items():
+        if (word := words.get(number)) != term.encode():
             damaged("terms", f"the entry of term {number}", where, f"it leads to {shown(word)}")
     return found
 
