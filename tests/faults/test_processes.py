@@ -328,6 +328,7 @@ from wellhead import Document, Index
 from wellhead.testing.fakes import HashEmbedder
 index = Index.open(sys.argv[1], embedder=HashEmbedder(), languages=["en"])
 index.add([Document(id=f"d{n}", text=f"fork doc {n}") for n in range(200)])
+index.search("fork doc")  # imports what it needs: a fork during an import is the interpreter's own trap
 done = threading.Event()
 def search():
     while not done.is_set():
