@@ -101,7 +101,7 @@ class Executor:
             return self._end(asked, running, ctx, started)
         try:
             result = running.cached or await running.tool.work.arun(running.prepared, running.call)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 (as in `run`)
             result = failed(running.tool, error)
         return self._end(asked, self._kept(running, result), ctx, started, running)
 
@@ -111,7 +111,7 @@ class Executor:
         try:
             self._check_budget(ctx)
             return self._prepared(self._known(tool), self._allowed(asked, ctx), ctx)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 (as in `run`)
             kind = "function" if tool is None else tool.kind
             return result_of(_name(asked), of_error(error, kind), error)
 
@@ -186,7 +186,7 @@ class Executor:
         for hook in self.after:
             try:
                 result = _given(hook(running.asked, result, ctx), ToolResult) or result
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 (a hook that fails must not let a result through)
                 refusal = RefusedError("a check of the program withheld the result", outcome="refused")
                 refusal.__cause__ = error
                 return result_of(running.tool.name, of_error(refusal, running.tool.kind), refusal)

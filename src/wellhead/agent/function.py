@@ -181,5 +181,5 @@ class _Ended(msgspec.Struct, frozen=True, kw_only=True):
 async def _awaited(made: Awaitable[object]) -> _Ended:
     try:
         return _Ended(value=await made)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 (a function is anyone's code; the cause stays chained)
         return _Ended(error=error)

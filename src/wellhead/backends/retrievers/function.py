@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, Unpack, cast
 
 from wellhead.errors import ConfigError
-from wellhead.events import Sink
 from wellhead.records import Hits
-from wellhead.search.guard import Guarded, is_coroutine
+from wellhead.search.guard import Guarded, GuardOptions, is_coroutine
 
 __all__ = ["FunctionRetriever", "SearchFunction"]
 
@@ -24,34 +23,19 @@ class FunctionRetriever(Guarded):
     `metadata`, where it has them). What has no id gets a stable one: a digest of source and text.
     """
 
-    def __init__(
-        self,
-        fn: SearchFunction,
-        *,
-        name: str = "",
-        scope_key: str | None = None,
-        timeout: float | None = None,
-        sinks: Sequence[Sink] = (),
-        capture_content: bool = False,
-    ) -> None:
+    def __init__(self, fn: SearchFunction, **options: Unpack[GuardOptions]) -> None:
         """Wrap a function.
 
         Args:
             fn: is given the filters as a mapping, empty for none; the scope stands among them.
-            name, scope_key, timeout, sinks, capture_content: as for `Guarded`.
+            options: name, scope_key, timeout, on_degrade, sinks and capture_content, as for `Guarded`.
 
         Raises:
             ConfigError: it cannot be called with (query, k, filters).
         """
         _check(fn)
-        super().__init__(
-            _AwaitedFunction(fn) if is_coroutine(fn) else _BlockingFunction(fn),
-            name=name or getattr(fn, "__name__", "") or type(fn).__name__,
-            scope_key=scope_key,
-            timeout=timeout,
-            sinks=sinks,
-            capture_content=capture_content,
-        )
+        options["name"] = options.get("name") or getattr(fn, "__name__", "") or type(fn).__name__
+        super().__init__(_AwaitedFunction(fn) if is_coroutine(fn) else _BlockingFunction(fn), **options)
 
 
 class _BlockingFunction:

@@ -5,13 +5,12 @@ Nothing of LangChain is imported: whoever has such an object has the library, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, Unpack, cast
 
 from wellhead.errors import ConfigError, UsageError
-from wellhead.events import Sink
 from wellhead.records import Hits
-from wellhead.search.guard import Guarded
+from wellhead.search.guard import Guarded, GuardOptions
 
 __all__ = ["LangChainRetriever", "SearchArguments", "mapping_of"]
 
@@ -30,11 +29,7 @@ class LangChainRetriever(Guarded):
         retriever: Any,
         *,
         search_kwargs: SearchArguments | None = None,
-        name: str = "",
-        scope_key: str | None = None,
-        timeout: float | None = None,
-        sinks: Sequence[Sink] = (),
-        capture_content: bool = False,
+        **options: Unpack[GuardOptions],
     ) -> None:
         """Wrap a retriever.
 
@@ -42,7 +37,7 @@ class LangChainRetriever(Guarded):
             search_kwargs: what else `invoke` is given, as a function of k and filters:
                 `lambda k, filters: {"k": k, "filter": filters}`. A keyword that the retriever does not know is dropped
                 by LangChain without a word, so look at what it takes.
-            name, scope_key, timeout, sinks, capture_content: as for `Guarded`.
+            options: name, scope_key, timeout, on_degrade, sinks and capture_content, as for `Guarded`.
 
         Raises:
             ConfigError: it has no `invoke`.
@@ -55,11 +50,7 @@ class LangChainRetriever(Guarded):
             )
         super().__init__(
             _Invoked(retriever, search_kwargs or _nothing),
-            name=name,
-            scope_key=scope_key,
-            timeout=timeout,
-            sinks=sinks,
-            capture_content=capture_content,
+            **options,
         )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, Unpack, cast
 
 from wellhead.backends.retrievers.langchain import mapping_of
 from wellhead.backends.retrievers.scores import Convention, check_convention, check_cosines, check_order, score_of
 from wellhead.errors import ConfigError
-from wellhead.events import Sink
 from wellhead.records import Hits
-from wellhead.search.guard import Guarded
+from wellhead.search.guard import Guarded, GuardOptions
 
 __all__ = ["LangChainStoreRetriever", "NativeFilters"]
 
@@ -34,11 +33,7 @@ class LangChainStoreRetriever(Guarded):
         score: Convention,
         native_filters: NativeFilters | None = None,
         filter_argument: str = "filter",
-        name: str = "",
-        scope_key: str | None = None,
-        timeout: float | None = None,
-        sinks: Sequence[Sink] = (),
-        capture_content: bool = False,
+        **options: Unpack[GuardOptions],
     ) -> None:
         """Wrap a store; nothing is asked of it yet.
 
@@ -47,7 +42,7 @@ class LangChainStoreRetriever(Guarded):
             native_filters: our filters (the scope among them) in the store's own spelling; without it the store
                 searches everything, and what the filters do not admit is dropped from its answer.
             filter_argument: under which name the store takes them.
-            name, scope_key, timeout, sinks, capture_content: as for `Guarded`.
+            options: name, scope_key, timeout, on_degrade, sinks and capture_content, as for `Guarded`.
 
         Raises:
             ConfigError: no such store, an unknown convention.
@@ -62,11 +57,7 @@ class LangChainStoreRetriever(Guarded):
         self._store = _Store(store, score, native_filters, filter_argument)
         super().__init__(
             self._store,
-            name=name,
-            scope_key=scope_key,
-            timeout=timeout,
-            sinks=sinks,
-            capture_content=capture_content,
+            **options,
         )
 
     def probe(self) -> bool:

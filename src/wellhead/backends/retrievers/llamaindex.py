@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, Unpack, cast
 
 from wellhead.errors import ConfigError, MissingExtra, UsageError
-from wellhead.events import Sink
 from wellhead.records import Hits, Scalar
 from wellhead.search.filters import All, Compare, Condition, Not, parse
-from wellhead.search.guard import Guarded
+from wellhead.search.guard import Guarded, GuardOptions
 
 __all__ = ["LlamaIndexRetriever"]
 
@@ -26,17 +25,13 @@ class LlamaIndexRetriever(Guarded):
         source: Any,
         *,
         native_filters: NativeFilters | None = None,
-        name: str = "",
-        scope_key: str | None = None,
-        timeout: float | None = None,
-        sinks: Sequence[Sink] = (),
-        capture_content: bool = False,
+        **options: Unpack[GuardOptions],
     ) -> None:
         """Wrap an index (what has `as_retriever`) or a retriever (what has `retrieve`).
 
         Args:
             native_filters: filters in the index's own spelling; by default LlamaIndex's `MetadataFilters`.
-            name, scope_key, timeout, sinks, capture_content: as for `Guarded`.
+            options: name, scope_key, timeout, on_degrade, sinks and capture_content, as for `Guarded`.
 
         Raises:
             ConfigError: neither; or `native_filters` for a retriever, which has filters of its own.
@@ -44,11 +39,7 @@ class LlamaIndexRetriever(Guarded):
         """
         super().__init__(
             _wrapped(source, native_filters),
-            name=name,
-            scope_key=scope_key,
-            timeout=timeout,
-            sinks=sinks,
-            capture_content=capture_content,
+            **options,
         )
 
 

@@ -8,6 +8,6 @@ filters gives fewer hits, never another scope's; an outage is an error, never an
 from __future__ import annotations
 
 from wellhead.search.guard.call import is_coroutine
-from wellhead.search.guard.guarded import Guarded
+from wellhead.search.guard.guarded import Guarded, GuardOptions
 
-__all__ = ["Guarded", "is_coroutine"]
+__all__ = ["GuardOptions", "Guarded", "is_coroutine"]

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, TypedDict
 
 import msgspec
 
@@ -21,10 +21,21 @@ from wellhead.search.guard.recheck import Wanted, rechecked
 from wellhead.search.guard.scope import Bound, bind, scope_of, settle
 from wellhead.search.request import check
 
-__all__ = ["Guarded", "OnDegrade"]
+__all__ = ["GuardOptions", "Guarded", "OnDegrade"]
 
 log = logging.getLogger("wellhead")
 OnDegrade: TypeAlias = Literal["flag", "fail"]
+
+
+class GuardOptions(TypedDict, total=False):
+    """What a retriever that comes under its own guard takes for it, as `Guarded` documents it."""
+
+    name: str
+    scope_key: str | None
+    timeout: float | None
+    on_degrade: OnDegrade
+    sinks: Sequence[Sink]
+    capture_content: bool
 
 
 class _Setup(msgspec.Struct, frozen=True, kw_only=True):

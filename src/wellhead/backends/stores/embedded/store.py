@@ -152,16 +152,17 @@ class EmbeddedStore:
             done, waiting, segments = self._changed(change)
         except CorruptStore:
             # Where an index of SQLite's does not fit its table, it can be made anew; nothing was written yet.
-            done, waiting, segments = self._changed(change, "REINDEX")
+            done, waiting, segments = self._changed(change, reindex=True)
         if self._keeper is not None:
             self._keeper.told(waiting, segments=segments)
         return done
 
-    def _changed(self, change: Callable[[sqlite3.Connection], _T], before: str = "") -> tuple[_T, int, bool]:
+    def _changed(self, change: Callable[[sqlite3.Connection], _T], *, reindex: bool = False) -> tuple[_T, int, bool]:
         """What a change gives, in one transaction; how many numbers are in no segment, and whether there are any."""
         try:
             with self._database.write() as connection:
-                connection.execute(before)
+                if reindex:
+                    connection.execute("REINDEX")
                 return change(connection), *waiting_rows(connection, self.where)
         except BaseException:
             self._numbers.forget()  # some of them may have been given in vain
