@@ -12,7 +12,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -143,12 +143,15 @@ def analyze(text: str, language: str | None) -> Terms:
     Normalised by NFKC and case folded; Arabic letters unified; Chinese, Japanese, Thai, Lao, Khmer and Burmese as
     overlapping pairs of characters, Han characters also alone. Never fails: any text is data.
     """
-    forms = _expander(language or "").all(_tokens(text))
-    stems, words = zip(*forms, strict=True) if forms else ((), ())
-    return Terms(
-        stems=dict(Counter(itertools.chain.from_iterable(stems))),
-        words=dict(Counter(itertools.chain.from_iterable(words))),
-    )
+    counted = Counter(_tokens(text))
+    stems: dict[str, int] = {}
+    words: dict[str, int] = {}
+    for forms, count in zip(_expander(language or "").all(counted), counted.values(), strict=True):
+        for stem in forms.stems:
+            stems[stem] = stems.get(stem, 0) + count
+        for word in forms.words:
+            words[word] = words.get(word, 0) + count
+    return Terms(stems=stems, words=words)
 
 
 def query_language(text: str, languages: Mapping[str, int], known: Callable[[str], bool]) -> str:
@@ -207,20 +210,29 @@ def _tokens(text: str) -> Sequence[str]:
     return tokens
 
 
+class _Seen(dict[str, _Forms]):
+    """The forms of the tokens that were seen; those of others are made when they are asked for."""
+
+    def __init__(self, expand: Callable[[str], _Forms]) -> None:
+        self._expand = expand
+
+    def __missing__(self, token: str) -> _Forms:
+        forms = self[token] = self._expand(token)
+        return forms
+
+
 class _Expander(threading.local):
     """Remembers the forms of tokens seen: text repeats itself. One per thread, for stemmers are not shared."""
 
     def __init__(self, language: str) -> None:
         self._language = language
-        self._forms: dict[str, _Forms] = {}
+        self._forms = _Seen(self._expand)
         self._stemmer = _stemmer(language)
 
-    def all(self, tokens: Sequence[str]) -> list[_Forms]:
+    def all(self, tokens: Iterable[str]) -> list[_Forms]:
         """The forms of each token, in order."""
         if len(self._forms) >= _CACHE_LIMIT:
             self._forms.clear()
-        for token in set(tokens).difference(self._forms):
-            self._forms[token] = self._expand(token)
         return list(map(self._forms.__getitem__, tokens))
 
     def _expand(self, token: str) -> _Forms:

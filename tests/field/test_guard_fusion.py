@@ -10,6 +10,7 @@ import pytest
 from wellhead import Document, Guarded, Hits, Index, search_tool
 from wellhead.records import Hit, Passage, Signals
 from wellhead.search import fuse
+from wellhead.search.top import Candidates
 from wellhead.testing.fakes import HashEmbedder
 
 NAMES = ("X", "a", "Y", "b", "c")
@@ -19,7 +20,7 @@ class TwoLegs:
     """Fuses what two legs returned, each of them three of five passages."""
 
     def search(self, query: str, *, k: int = 10, filters: Mapping[str, object] | None = None) -> Hits:
-        rows = np.arange(len(NAMES))
+        rows = Candidates.of(np.arange(len(NAMES)), len(NAMES))
         legs = [fuse.ranks_within(rows, np.array([NAMES.index(name) for name in leg])) for leg in ("XaY", "bcY")]
         scores = fuse.rrf(*legs)
         best = sorted(range(len(NAMES)), key=lambda row: (-scores[row], NAMES[row]))

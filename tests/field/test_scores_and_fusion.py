@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wellhead import Document, Index
 from wellhead.search import fuse
+from wellhead.search.top import Candidates
 from wellhead.testing.fakes import HashEmbedder
 
 
@@ -62,7 +63,7 @@ def test_k_beyond_the_corpus_returns_what_there_is(mode: str) -> None:
 def test_a_leg_that_did_not_return_a_row_adds_nothing() -> None:
     """huggingface/sentence-transformers PR#3883: an absent row was given a made-up rank, so agreement lost."""
     x, a, y, b, c = range(5)
-    rows = np.arange(5)
+    rows = Candidates.of(np.arange(5), 5)
     first, second = fuse.ranks_within(rows, np.array([x, a, y])), fuse.ranks_within(rows, np.array([b, c, y]))
     fused = fuse.rrf(first, second)
     assert int(fused.argmax()) == y

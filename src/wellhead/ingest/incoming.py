@@ -11,7 +11,6 @@ from wellhead.records import Document, Refusal
 
 __all__ = ["Incoming", "Item", "Unread", "batches"]
 
-_BATCH = 64
 _T = TypeVar("_T")
 
 
@@ -56,14 +55,14 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 Item: TypeAlias = Unread | Incoming | Refusal
 
 
-def batches(items: Iterable[_T], size: Callable[[_T], int], limit: int) -> Iterator[list[_T]]:
-    """The items in parts of 64 at most; a part ends with the item by which it reaches `limit`."""
+def batches(items: Iterable[_T], size: Callable[[_T], int], limit: int, most: Callable[[], int]) -> Iterator[list[_T]]:
+    """The items in parts of so many at most (asked again and again); one ends with the item that reaches `limit`."""
     batch: list[_T] = []
     total = 0
     for item in items:
         batch.append(item)
         total += size(item)
-        if len(batch) >= _BATCH or total >= limit:
+        if len(batch) >= most() or total >= limit:
             yield batch
             batch, total = [], 0
     if batch:

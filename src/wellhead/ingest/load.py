@@ -7,6 +7,7 @@ batches; the next one goes on from there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "in_words", "load"]
 
-# A batch ends at 64 documents, or at so many characters of text that may have to be written.
-_BATCH_CHARACTERS = 400_000
+# A batch ends at 64 documents, or at so many characters of text that may have to be written. After one that took less
+# than half a second the next may be larger: that is quicker, and a run that is killed loses no more than a moment.
+_BATCH_DOCUMENTS, _BATCH_CHARACTERS = 64, 400_000
+_QUICK_DOCUMENTS, _QUICK_S = 256, 0.5
 # So much is held while the states of as many documents are asked for together.
 _HELD_BYTES = 4_000_000
+_EMBED_AT_ONCE = 64
 
 _Part = TypeVar("_Part")
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -54,8 +58,10 @@ def load(
     """
     run = _Run(store, recipe, dry_run)
     done = 0
-    for batch in batches(run.looked_up(incoming), _characters, _BATCH_CHARACTERS):
+    for batch in batches(run.looked_up(incoming), _characters, _BATCH_CHARACTERS, lambda: run.at_once):
+        began = time.monotonic()
         run.take(batch)
+        run.at_once = _QUICK_DOCUMENTS if time.monotonic() - began < _QUICK_S else _BATCH_DOCUMENTS
         done += len(batch)
         if progress is not None:
             progress(done, max(total, done), batch[-1].id)
@@ -103,11 +109,20 @@ def _held(item: Item) -> int:
     return item.size if isinstance(item, Unread) else len(item.document.text)
 
 
+class _EmbedderFailed(Exception):  # noqa: N818 (it stands for another one, and leaves this file as that)
+    """What an embedder raised, until what it gave before is written."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class _Run:
-    """One ingest: what was seen so far, and the report as it grows."""
+    """One ingest: what was seen so far, and the report as it grows; `at_once`: documents that one batch may hold."""
 
     def __init__(self, store: Store, recipe: Recipe, dry_run: bool) -> None:
         self.report = SyncReport(dry_run=dry_run)
+        self.at_once = _BATCH_DOCUMENTS
         self._store = store
         self._recipe = recipe
         self._seen: set[tuple[str, str]] = set()
@@ -115,7 +130,7 @@ class _Run:
 
     def looked_up(self, items: Iterable[Item]) -> Iterator[_Looked]:
         """Each item with what is stored of it. A file is read only where that does not prove it unchanged."""
-        for some in batches(items, _held, _HELD_BYTES):
+        for some in batches(items, _held, _HELD_BYTES, lambda: self.at_once):
             states = self._states(some)
             for item in some:
                 one = item if isinstance(item, Refusal) else _looked(item, states.get((item.scope, item.id)))
@@ -204,52 +219,78 @@ class _Run:
         return Refusal(id=item.id, reason=taken(state.origin, item.origin, same=same))
 
     def _write(self, changed: Sequence[_Changed]) -> None:
+        vectors: dict[bytes, FloatArray] = {}
+        failed: dict[bytes, str] = {}
+        try:
+            self._put(changed, vectors, failed)
+        except _EmbedderFailed as broken:
+            # What it gave before is paid for, so what that is enough for is kept.
+            if whole := self._covered(changed, vectors, failed):
+                self._put(whole, vectors, failed)
+            raise self._stopped(broken.error) from broken.error
+
+    def _covered(
+        self, changed: Sequence[_Changed], vectors: Mapping[bytes, FloatArray], failed: Mapping[bytes, str]
+    ) -> list[_Changed]:
+        """The documents of which nothing is left to be embedded."""
+        keys = [row.vector_key for one in changed for row in one.rows]
+        known = self._store.known_vectors(keys) | vectors.keys() | failed.keys()
+        return [one for one in changed if known.issuperset(row.vector_key for row in one.rows)]
+
+    def _put(self, changed: Sequence[_Changed], vectors: dict[bytes, FloatArray], failed: dict[bytes, str]) -> None:
+        """Write documents, and add to the report.
+
+        Args:
+            vectors, failed: vectors that were made, and why some passages have none; what is made here is added.
+        """
         passages = {row.vector_key: row.passage for one in changed for row in one.rows}
-        vectors, failed, documents = self._put(changed, passages)
-        self._count(changed, sum(len(row.passages) for row in documents), len(vectors))
+        while True:
+            self._embed(passages, vectors, failed)
+            documents = [self._document(one, failed) for one in changed]
+            own = {key: vectors[key] for key in passages if key in vectors}
+            if self._written(documents, own, [key for key in passages if key not in own and key not in failed]):
+                break
+        self._count(changed, sum(len(row.passages) for row in documents), len(own))
         self._add(without_passages=sum(not one.rows for one in changed))
         self._add(
             failed=tuple(_failure(row, failed) for one in changed for row in one.rows if row.vector_key in failed)
         )
 
-    def _put(
-        self, changed: Sequence[_Changed], passages: Mapping[bytes, Passage]
-    ) -> tuple[dict[bytes, FloatArray], dict[bytes, str], list[DocumentRow]]:
-        """Write documents: the vectors that were made, why some passages have none, and the rows."""
-        vectors: dict[bytes, FloatArray] = {}
-        while True:
-            vectors, failed = self._vectors(passages, vectors)
-            documents = [self._document(one, failed) for one in changed]
-            if self.report.dry_run:
-                return vectors, failed, documents
-            try:
-                self._store.put(documents, vectors)
-            except UsageError:
-                # Another process may have deleted the last document of a vector since it was asked for.
-                needed = [key for key in passages if key not in vectors and key not in failed]
-                if len(self._store.known_vectors(needed)) == len(needed):
-                    raise
-                continue
-            return vectors, failed, documents
+    def _written(
+        self, documents: Sequence[DocumentRow], vectors: Mapping[bytes, FloatArray], needed: Sequence[bytes]
+    ) -> bool:
+        """Write rows; False where one of the stored vectors that they need is gone."""
+        if self.report.dry_run:
+            return True
+        try:
+            self._store.put(documents, vectors)
+        except UsageError:
+            # Another process may have deleted the last document of a vector since it was asked for.
+            if len(self._store.known_vectors(needed)) == len(needed):
+                raise
+            return False
+        return True
 
-    def _vectors(
-        self, passages: Mapping[bytes, Passage], made_before: Mapping[bytes, FloatArray]
-    ) -> tuple[dict[bytes, FloatArray], dict[bytes, str]]:
-        """Vectors for the passages that have none (in a dry run, empty ones), and why some cannot have one."""
-        vectors = dict(made_before)
-        failed: dict[bytes, str] = {}
+    def _embed(
+        self, passages: Mapping[bytes, Passage], vectors: dict[bytes, FloatArray], failed: dict[bytes, str]
+    ) -> None:
+        """Add vectors for the passages that have none (in a dry run, empty ones), and why some cannot have one."""
         while True:
             # Asked again after embedding, which may take long: what was stored may have lost its last document.
             known = self._store.known_vectors(list(passages)) | self._counted | vectors.keys() | failed.keys()
             whole, unfit = self._asked(fitting, {key: one for key, one in passages.items() if key not in known})
+            failed |= unfit
             if not whole:
-                return vectors, failed | unfit
+                return
             if self.report.dry_run:
                 self._counted |= whole.keys()
-                return dict.fromkeys(whole, np.zeros(0, dtype=np.float32)), unfit
-            made, spoiled = self._asked(embed, whole)
-            vectors |= made
-            failed |= unfit | spoiled
+                vectors |= dict.fromkeys(whole, np.zeros(0, dtype=np.float32))
+                return
+            keys = list(whole)
+            for start in range(0, len(keys), _EMBED_AT_ONCE):
+                made, spoiled = self._asked(embed, {key: whole[key] for key in keys[start : start + _EMBED_AT_ONCE]})
+                vectors |= made
+                failed |= spoiled
 
     def _count(self, changed: Sequence[_Changed], passages: int, embedded: int) -> None:
         added = sum(one.is_new and not one.item.leaves for one in changed)
@@ -277,7 +318,7 @@ class _Run:
         try:
             return ask(passages, self._recipe)
         except Exception as error:  # an embedder is anyone's code; the cause stays chained
-            raise self._stopped(error) from error
+            raise _EmbedderFailed(error) from error
 
     def _stopped(self, error: Exception) -> Exception:
         if isinstance(error, ConfigError):

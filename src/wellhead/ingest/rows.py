@@ -151,5 +151,8 @@ def _json(value: object) -> str:
 
 def _hash(*parts: str) -> bytes:
     """SHA-256 over length-prefixed parts, so that no two lists of parts run together."""
-    data = [part.encode() for part in parts]
-    return hashlib.sha256(b"".join(len(one).to_bytes(8, "little") + one for one in data)).digest()
+    data: list[bytes] = []
+    for part in parts:
+        encoded = part.encode()
+        data += (len(encoded).to_bytes(8, "little"), encoded)
+    return hashlib.sha256(b"".join(data)).digest()

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["embed", "fitting", "unit"]
 
-_EMBED_AT_ONCE = 64
-
 
 def fitting(missing: Mapping[bytes, Passage], recipe: Recipe) -> tuple[dict[bytes, Passage], dict[bytes, str]]:
     """The passages that the model can read whole, and why it cannot read the others."""
@@ -38,16 +36,13 @@ def embed(passages: Mapping[bytes, Passage], recipe: Recipe) -> tuple[dict[bytes
     """Vectors by key, and why some passages have none."""
     vectors: dict[bytes, FloatArray] = {}
     failed: dict[bytes, str] = {}
-    keys = list(passages)
-    for start in range(0, len(keys), _EMBED_AT_ONCE):
-        some = keys[start : start + _EMBED_AT_ONCE]
-        made = _checked(_asked([passages[key] for key in some], recipe), len(some), recipe)
-        for key, vector in zip(some, made, strict=True):
-            scaled = unit(vector)
-            if scaled is None:
-                failed[key] = "the embedder gave a vector of zeros, or one that is not finite"
-            else:
-                vectors[key] = scaled
+    made = _checked(_asked(list(passages.values()), recipe), len(passages), recipe)
+    for key, vector in zip(passages, made, strict=True):
+        scaled = unit(vector)
+        if scaled is None:
+            failed[key] = "the embedder gave a vector of zeros, or one that is not finite"
+        else:
+            vectors[key] = scaled
     return vectors, failed
 
 

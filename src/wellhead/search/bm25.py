@@ -24,6 +24,7 @@ from wellhead.records import TermMatch, Terms
 
 if TYPE_CHECKING:
     from wellhead.ports import DoubleArray, IntArray, RowArray
+    from wellhead.search.top import Candidates
 
 __all__ = ["K1", "WORD_WEIGHT", "B", "Lexical", "idf", "score", "term_matches"]
 
@@ -54,19 +55,18 @@ class Lexical(NamedTuple):
         covered: DoubleArray = self.scores[rows] / self.most
         return covered
 
-    def held(self, rows: RowArray) -> DoubleArray:
-        """How much of the query's words, each by its weight, each row holds at all: 0 to 1.
+    def held(self, candidates: Candidates) -> DoubleArray:
+        """How much of the query's words, each by its weight, each candidate holds at all: 0 to 1.
 
         Unlike the coverage it knows neither how often nor among how many others.
         """
         stems = [term for term in self.terms if term.name == "stem"]
         if not len(self.stem_rows):
-            return np.zeros(len(rows))
-        places = np.zeros(len(self.scores), dtype=np.intp)  # of a row among the candidates, from 1
-        places[rows] = np.arange(1, len(rows) + 1)
+            return np.zeros(len(candidates.rows))
         sizes = [0 if term.posting is None else len(term.posting.rows) for term in stems]
         weights = np.repeat([term.weight for term in stems], sizes)
-        held = np.bincount(places.take(self.stem_rows), weights=weights, minlength=len(rows) + 1)[1:]
+        places = candidates.places.take(self.stem_rows)
+        held = np.bincount(places, weights=weights, minlength=len(candidates.rows) + 1)[1:]
         return held / sum(term.weight for term in stems)
 
 

@@ -1,9 +1,10 @@
 """The dense leg: cosine over the vectors of a scope.
 
 A rough product finds who can be in the pool: over one byte a dimension where a view keeps that form, else over float32.
-More rows than the pool takes are then measured in float64, row by row, so that neither the order of insertion nor the
-shape of a matrix shows in a score. A row enters the pool by its exact cosine; what one byte a dimension can get wrong
-is only whether a row is measured at all, and half as many again as the pool takes are measured.
+More rows than the pool takes are then measured over float32 by a kernel that takes each row by itself, so that neither
+the order of insertion nor the shape of a matrix shows in a score. A row enters the pool by that cosine, which is exact
+to about 1e-7; what one byte a dimension can get wrong is only whether a row is measured at all, and half as many again
+as the pool takes are measured.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import simsimd
 
 from wellhead.errors import UsageError
 from wellhead.ports import VectorPart, View
-from wellhead.search.top import at_least_the_best, best, union
+from wellhead.search.top import Candidates, at_least_the_best, best, union
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, CodeArray, DoubleArray, FloatArray, RowArray
@@ -27,8 +28,6 @@ _MEASURED = 1.5
 # Up to so many rows all are measured: those that a filter admits, for gathering them costs less than looking at every
 # row of the scope; and those of a small scope, for they lie side by side.
 _FEW, _SMALL = 2_000, 1_500
-# So many rows are measured together: as float64 they stay in the processor's own cache.
-_AT_ONCE = 128
 
 
 def quantise(vectors: FloatArray) -> tuple[CodeArray, FloatArray]:
@@ -62,25 +61,19 @@ def cosine(first: FloatArray, second: FloatArray) -> float:
 def cosines(view: View, query: FloatArray, rows: RowArray) -> DoubleArray:
     """The cosine of the query with each row (ascending): float64[len(rows)], NaN for rows without a vector."""
     found = np.full(len(rows), np.nan)
-    wanted = query.astype(np.float64)
     for part in _with_vectors(view):
         first, last = np.searchsorted(rows, (part.first, part.first + len(part.scales)))
         if first < last:
             own = rows[first:last] - part.first
-            found[first:last] = np.where(part.scales.take(own) > 0.0, _exact(part.floats, own, wanted), np.nan)
+            found[first:last] = np.where(part.scales.take(own) > 0.0, _exact(part.floats, own, query), np.nan)
     return found
 
 
-def _exact(floats: FloatArray, rows: RowArray, query: DoubleArray) -> DoubleArray:
+def _exact(floats: FloatArray, rows: RowArray, query: FloatArray) -> DoubleArray:
     """The product of each row with the query, -1.0 to 1.0."""
-    products = np.empty(len(rows))
-    side_by_side = len(rows) == len(floats)
-    for start in range(0, len(rows), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        some = (floats[part] if side_by_side else floats.take(rows[part], axis=0)).astype(np.float64)
-        # One product a row: neither its place nor the others beside it show in the last bit.
-        np.vecdot(some, query, out=products[part])
-    return products.clip(-1.0, 1.0, out=products)
+    own = floats if len(rows) == len(floats) else floats.take(rows, axis=0)
+    products: DoubleArray = np.asarray(simsimd.cdist(query[None, :], own, "dot", out_dtype="float64")).reshape(-1)
+    return products.clip(-1.0, 1.0)
 
 
 class Nearest(NamedTuple):
@@ -90,9 +83,9 @@ class Nearest(NamedTuple):
     measured: RowArray
     cosines: DoubleArray
 
-    def of(self, rows: RowArray) -> DoubleArray:
-        """The cosines of some of the measured rows."""
-        found: DoubleArray = self.cosines[np.searchsorted(self.measured, rows)]
+    def of(self, candidates: Candidates) -> DoubleArray:
+        """The cosines of the candidates, all of which were measured."""
+        found: DoubleArray = self.cosines[candidates.places.take(self.measured) > 0]
         return found
 
 

@@ -23,11 +23,11 @@ def explain(view: View, request: Request, query: str, row: int) -> Explanation:
     hits = search(view, request)
     places = np.flatnonzero(ranking.rows == row)
     place = int(places[0]) if len(places) else None
-    signals = signals_of(view, request, row) if place is None else signals_at(request, len(view), ranking, place)
+    signals = signals_of(view, request, row) if place is None else signals_at(request, len(view), ranking, [place])[0]
     terms = tuple(bm25.term_matches(view, request.terms, row))
     excluded = failing(request.condition, passage.metadata)
     hit = next((hit for hit in hits.hits if hit.id == passage.id), None)
-    said = judge(request, len(view), ranking, row, signals)
+    said = judge(request, request.judged(len(view))[0], ranking, row, signals)
     return Explanation(
         query=query,
         passage=passage,

@@ -16,6 +16,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from wellhead.ports import DoubleArray, RowArray
+    from wellhead.search.top import Candidates
 
 __all__ = ["RRF_K", "TRUSTED", "blend", "convex", "ranks_within", "rrf", "yardstick"]
 
@@ -57,12 +58,12 @@ def rrf(*ranks: DoubleArray) -> DoubleArray:
     return total
 
 
-def ranks_within(candidates: RowArray, ranked: RowArray) -> DoubleArray:
+def ranks_within(candidates: Candidates, ranked: RowArray) -> DoubleArray:
     """The rank (from 1) of each candidate in a leg's list, NaN where it is not there.
 
     Args:
-        candidates: ascending, with all of `ranked` among them.
+        ranked: best first; all of them are candidates.
     """
-    places = np.full(len(candidates), np.nan)
-    places[np.searchsorted(candidates, ranked)] = np.arange(1, len(ranked) + 1)
-    return places
+    ranks = np.full(len(candidates.rows) + 1, np.nan)
+    ranks[candidates.places.take(ranked)] = np.arange(1, len(ranked) + 1)
+    return ranks[1:]

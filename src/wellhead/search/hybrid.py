@@ -55,13 +55,13 @@ def _empty(view: View, request: Request, coverage: Coverage, outcome: Outcome, w
 
 def _decided(view: View, request: Request, ranking: Ranking) -> Hits:
     cuts, origin = request.judged(len(view))
-    delivery = _Delivery(view, request, ranking)
+    delivery = _Delivery(view, request, ranking, cuts)
     if not len(ranking.rows):
         return Hits(outcome="no_match", why_empty=_no_candidate(request), evidence=ranking.evidence)
     if request.cut == "off" and request.thresholds is None:
         return _found(delivery, delivery.take(range(len(ranking.rows))))
     if request.cut == "hit" or request.thresholds is not None:
-        return _cut_per_hit(delivery, cuts, origin)
+        return _cut_per_hit(delivery, origin)
     decision = decide(ranking.evidence, cuts, origin, ranking.rare)
     found = delivery.take(range(len(ranking.rows)))
     if decision.answered:
@@ -91,15 +91,14 @@ def _no_candidate(request: Request) -> str:
     return "no passage holds a word of the query"
 
 
-def _cut_per_hit(delivery: _Delivery, cuts: Mapping[str, float], origin: Origin) -> Hits:
+def _cut_per_hit(delivery: _Delivery, origin: Origin) -> Hits:
     """What is below goes; with the caller's own threshold also what nothing vouches for, for lack of the signal."""
     kept_verdicts = ("pass",) if origin == "user" else ("pass", "unjudged")
-    places = range(len(delivery.ranking.rows))
-    kept = [place for place in places if delivery.verdict(place) in kept_verdicts]
-    left = set(kept)
-    below = [place for place in places if place not in left]
+    verdicts = delivery.verdicts()
+    kept = [place for place, said in enumerate(verdicts) if said in kept_verdicts]
+    below = [place for place, said in enumerate(verdicts) if said not in kept_verdicts]
     evidence = delivery.ranking.evidence
-    decision = decide(evidence, cuts, origin, delivery.ranking.rare if origin != "user" else None)
+    decision = decide(evidence, delivery.cuts, origin, delivery.ranking.rare if origin != "user" else None)
     if kept:
         hits = _found(delivery, delivery.take(kept))
         return msgspec.structs.replace(hits, near_misses=delivery.take(below), threshold=decision.threshold)
@@ -112,41 +111,50 @@ def _cut_per_hit(delivery: _Delivery, cuts: Mapping[str, float], origin: Origin)
     )
 
 
-def judge(request: Request, passages: int, ranking: Ranking, row: int, signals: Signals) -> Verdict:
+def judge(request: Request, cuts: Mapping[str, float], ranking: Ranking, row: int, signals: Signals) -> Verdict:
     """A row's verdict. A rare name that it holds exactly vouches for it, but not against the caller's own threshold."""
     if request.thresholds is None and row in ranking.rare_rows:
         return "pass"
-    return verdict(signals, request.judged(passages)[0])
+    return verdict(signals, cuts)
 
 
 class _Delivery:
     """Turns places of a ranking into hits: one for equal texts, capped by document and tokens."""
 
-    def __init__(self, view: View, request: Request, ranking: Ranking) -> None:
+    def __init__(self, view: View, request: Request, ranking: Ranking, cuts: Mapping[str, float]) -> None:
         self.view = view
         self.request = request
         self.ranking = ranking
+        self.cuts = cuts
 
-    def signals(self, place: int) -> Signals:
-        return signals_at(self.request, len(self.view), self.ranking, place)
-
-    def verdict(self, place: int, signals: Signals | None = None) -> Verdict:
-        row = int(self.ranking.rows[place])
-        return judge(self.request, len(self.view), self.ranking, row, signals or self.signals(place))
+    def verdicts(self) -> list[Verdict]:
+        """Of all candidates, delivered or not."""
+        return [said for _, _, said in self._judged(range(len(self.ranking.rows)))]
 
     def has_passing(self) -> bool:
         """Whether some candidate passes by itself, delivered or not."""
-        return any(self.verdict(place) == "pass" for place in range(len(self.ranking.rows)))
+        return "pass" in self.verdicts()
+
+    def _judged(self, places: Sequence[int]) -> list[tuple[float, Signals, Verdict]]:
+        """For each of these places its score, what was measured, and the verdict."""
+        wanted = list(places)
+        rows, scores = self.ranking.rows[wanted].tolist(), self.ranking.scores[wanted].tolist()
+        measured = signals_at(self.request, len(self.view), self.ranking, wanted)
+        return [
+            (score, signals, judge(self.request, self.cuts, self.ranking, row, signals))
+            for row, score, signals in zip(rows, scores, measured, strict=True)
+        ]
 
     def take(self, places: Sequence[int]) -> tuple[Hit, ...]:
         """The hits at these places, best first, at most k."""
         chosen = self._chosen(places)
         passages = self.view.passages([int(self.ranking.rows[place]) for place in chosen])
         fitting = self._fitting(list(zip(chosen, passages, strict=True)))
-        others = self._also_in([place for place, _ in fitting])
+        kept = [place for place, _ in fitting]
+        found = zip(fitting, self._judged(kept), self._also_in(kept), strict=True)
         return tuple(
-            self._hit(number, place, passage, also_in)
-            for number, ((place, passage), also_in) in enumerate(zip(fitting, others, strict=True), start=1)
+            Hit(rank=number, score=score, passage=passage, signals=signals, verdict=said, also_in=also_in)
+            for number, ((_, passage), (score, signals, said), also_in) in enumerate(found, start=1)
         )
 
     def _chosen(self, places: Sequence[int]) -> list[int]:
@@ -179,17 +187,6 @@ class _Delivery:
                 left -= size
                 kept.append((place, passage))
         return kept
-
-    def _hit(self, number: int, place: int, passage: Passage, also_in: tuple[Source, ...]) -> Hit:
-        signals = self.signals(place)
-        return Hit(
-            rank=number,
-            score=float(self.ranking.scores[place]),
-            passage=passage,
-            signals=signals,
-            verdict=self.verdict(place, signals),
-            also_in=also_in,
-        )
 
     def _also_in(self, places: Sequence[int]) -> list[tuple[Source, ...]]:
         """For each place where else its text stands, as far as the filter admits it."""

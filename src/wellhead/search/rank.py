@@ -7,7 +7,7 @@ order     the fusion scores the candidates; ties go by passage id
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -18,7 +18,7 @@ from wellhead.records import Degraded, Signals, Terms
 from wellhead.search import bm25, dense, fuse
 from wellhead.search.filters import Condition, select
 from wellhead.search.threshold import Cuts, Origin, is_rare, probability
-from wellhead.search.top import among_the_best, best, order, union
+from wellhead.search.top import Candidates, among_the_best, best, order, union
 
 if TYPE_CHECKING:
     from wellhead.ports import BoolArray, DoubleArray, FloatArray, RowArray
@@ -101,11 +101,12 @@ def rank(view: View, request: Request) -> Ranking:
     by_words = _lexical_pool(view, lexical.scores, admits) if request.legs != "dense" else _nothing()
     near = None if request.vector is None else dense.nearest(view, request.vector, allowed, POOL, by_words)
     by_meaning = _nothing() if near is None else near.rows
-    rows = union(by_words, by_meaning)
+    candidates = Candidates.of(union(by_words, by_meaning), view.space)
+    rows = candidates.rows
     scores = lexical.scores[rows]
-    coverage, held = lexical.coverage(rows), lexical.held(rows)
-    cosine = _unknown(rows) if near is None else near.of(rows)
-    lexical_rank, dense_rank = fuse.ranks_within(rows, by_words), fuse.ranks_within(rows, by_meaning)
+    coverage, held = lexical.coverage(rows), lexical.held(candidates)
+    cosine = _unknown(rows) if near is None else near.of(candidates)
+    lexical_rank, dense_rank = fuse.ranks_within(candidates, by_words), fuse.ranks_within(candidates, by_meaning)
     yardstick = fuse.yardstick(float(lexical.scores.max(initial=0.0)), lexical.most)
     fused = _fused(request, scores, yardstick, cosine, lexical_rank, dense_rank)
     places = order(view, rows, fused)
@@ -190,32 +191,35 @@ def _rare_match(view: View, request: Request, admits: BoolArray | None) -> tuple
     return None, frozenset()
 
 
-def signals_at(request: Request, passages: int, ranking: Ranking, place: int) -> Signals:
-    """What was measured for the candidate at a place of the order, in a scope of so many passages."""
-    return _signals(
-        request,
-        passages,
-        float(ranking.bm25[place]),
-        float(ranking.coverage[place]),
-        float(ranking.held[place]),
-        _known(ranking.cosine[place]),
-        (_rank(ranking.lexical_rank[place]), _rank(ranking.dense_rank[place])),
+def signals_at(request: Request, passages: int, ranking: Ranking, places: Sequence[int]) -> list[Signals]:
+    """What was measured for the candidates at these places of the order, in a scope of so many passages."""
+    measured = (
+        ranking.bm25,
+        ranking.coverage,
+        ranking.held,
+        ranking.cosine,
+        ranking.lexical_rank,
+        ranking.dense_rank,
     )
+    wanted = list(places)
+    of_each = zip(*(column[wanted].tolist() for column in measured), strict=True)
+    return [_signals(request, passages, *values) for values in of_each]
 
 
 def signals_of(view: View, request: Request, row: int) -> Signals:
     """The same for a row that is no candidate: measured now, and without ranks."""
     lexical = bm25.score(view, request.terms)
     rows = np.array([row])
-    cosine = _known((_unknown(rows) if request.vector is None else dense.cosines(view, request.vector, rows))[0])
+    cosine = _unknown(rows) if request.vector is None else dense.cosines(view, request.vector, rows)
     return _signals(
         request,
         len(view),
         float(lexical.scores[row]),
         float(lexical.coverage(rows)[0]),
-        float(lexical.held(rows)[0]),
-        cosine,
-        (None, None),
+        float(lexical.held(Candidates.of(rows, view.space))[0]),
+        float(cosine[0]),
+        math.nan,
+        math.nan,
     )
 
 
@@ -225,22 +229,17 @@ def _signals(
     score: float,
     coverage: float,
     held: float,
-    cosine: float | None,
-    ranks: tuple[int | None, int | None],
+    cosine: float,
+    lexical_rank: float,
+    dense_rank: float,
 ) -> Signals:
+    """NaN: not measured, or no rank."""
+    known = None if math.isnan(cosine) else cosine
     return Signals(
         bm25=score,
         coverage=coverage,
-        cosine=cosine,
-        probability=probability(request.cuts, cosine, held, len(request.terms.stems), passages),
-        lexical_rank=ranks[0],
-        dense_rank=ranks[1],
+        cosine=known,
+        probability=probability(request.cuts, known, held, len(request.terms.stems), passages),
+        lexical_rank=None if math.isnan(lexical_rank) else int(lexical_rank),
+        dense_rank=None if math.isnan(dense_rank) else int(dense_rank),
     )
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
-
-
-def _rank(value: float) -> int | None:
-    return None if math.isnan(value) else int(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,29 @@ from wellhead.ports import View
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wellhead.ports import BoolArray, DoubleArray, RowArray
+    from wellhead.ports import BoolArray, DoubleArray, IntArray, RowArray
 
-__all__ = ["among_the_best", "at_least_the_best", "best", "order", "union"]
+__all__ = ["Candidates", "among_the_best", "at_least_the_best", "best", "order", "union"]
 
 # So many groups of rows for each one wanted: the best of the groups bound the best of the rows from below.
 _GROUPS = 4
+
+
+class Candidates(NamedTuple):
+    """Rows, ascending, each once.
+
+    `places` int32[space]: where each row of the view stands among them, from 1; 0 for one that does not.
+    """
+
+    rows: RowArray
+    places: IntArray
+
+    @classmethod
+    def of(cls, rows: RowArray, space: int) -> Candidates:
+        """The rows of a view with so many."""
+        places = np.zeros(space, dtype=np.int32)
+        places[rows] = np.arange(1, len(rows) + 1, dtype=np.int32)
+        return cls(rows, places)
 
 
 def at_least_the_best(scores: NDArray[Any], size: int) -> RowArray:

@@ -390,6 +390,30 @@ def test_a_tokenizer_that_fails_stops_the_run_as_an_embedder_does() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
+def test_what_was_embedded_before_the_embedder_failed_is_kept_as_far_as_it_makes_whole_documents() -> None:
+    class Tires(Spy):
+        def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if len(self.asked) >= 128:
+                raise TimeoutError
+            return super().embed_documents(texts)
+
+    tired = Tires()
+    house = House(tired)
+    documents = [
+        Document(id=f"d{n:02}", text=GUIDE.replace(".", f" {n}."), media_type="text/markdown") for n in range(60)
+    ]
+    with pytest.raises(IngestStopped) as caught:
+        house.load(*documents)
+    report = caught.value.report
+    assert report is not None
+    assert len(tired.asked) == 128
+    assert (report.read, report.passages, report.embedded) == (42, 126, 126), "two passages of a 43rd were embedded too"
+    assert sorted(house.store.states("")) == [f"d{n:02}" for n in range(42)]
+    tired.asked.clear()
+    assert len(house.embeds(*documents[:60:2])) == 9 * 3
+    assert house.load(*documents[:42]).unchanged == 42
+
+
 def test_a_blank_document_has_no_passage_and_is_no_failure() -> None:
     house = House()
     blank, empty = Document(id="blank", text=" \n\n\t"), Document(id="empty", text="")
@@ -638,13 +662,26 @@ def test_a_file_and_a_document_of_one_id_in_one_run_do_not_both_count() -> None:
     assert (report.unchanged, [refusal.id for refusal in report.refused]) == (1, ["a"])
 
 
-@given(st.lists(st.integers(0, 9), max_size=300), st.integers(1, 20))
+@given(st.lists(st.integers(0, 9), max_size=300), st.integers(1, 20), st.integers(1, 64))
 @settings(max_examples=60)
-def test_batches_keep_the_order_and_end_at_the_limit(sizes: list[int], limit: int) -> None:
-    parts = list(batches(sizes, lambda size: size, limit))
+def test_batches_keep_the_order_and_end_at_the_limit(sizes: list[int], limit: int, most: int) -> None:
+    parts = list(batches(sizes, lambda size: size, limit, lambda: most))
     assert [size for part in parts for size in part] == sizes
     for part in parts:
-        assert 0 < len(part) <= 64
+        assert 0 < len(part) <= most
         assert sum(part[:-1]) < limit
     for part in parts[:-1]:
-        assert len(part) == 64 or sum(part) >= limit
+        assert len(part) == most or sum(part) >= limit
+
+
+@pytest.mark.parametrize(("quick", "expected"), [(3600.0, [64, 320, 576, 600]), (0.0, [64, 128, 192])])
+def test_batches_grow_only_where_they_are_quick(
+    monkeypatch: pytest.MonkeyPatch, quick: float, expected: list[int]
+) -> None:
+    """What a kill can cost is the work of a moment, whatever the embedder."""
+    house = House()
+    monkeypatch.setattr("wellhead.ingest.load._QUICK_S", quick)
+    told: list[int] = []
+    incoming = (Incoming(document=Document(id=f"d{n:03}", text=f"text {n}"), scope="", origin="") for n in range(600))
+    load(incoming, house.store, house.recipe, progress=lambda done, total, last: told.append(done))
+    assert told[: len(expected)] == expected

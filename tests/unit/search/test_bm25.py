@@ -18,6 +18,7 @@ from wellhead.backends.stores.memory import MemoryStore
 from wellhead.ports import View
 from wellhead.records import Document, Terms
 from wellhead.search import bm25
+from wellhead.search.top import Candidates
 from wellhead.testing.contracts import put
 from wellhead.testing.fakes import HashEmbedder
 
@@ -110,7 +111,8 @@ def test_a_word_is_as_rare_as_the_documents_that_hold_it_are_few_whatever_their_
 def test_what_a_row_holds_of_a_query_knows_neither_repetition_nor_length() -> None:
     view = view_of("a", "a a a b", "a " + "x " * 50, "c", "b")
     answer = bm25.score(view, terms("a c c unknown"))
-    held = answer.held(np.array([view.rows_of(f"d{number}")[0] for number in range(5)]))
+    rows = [view.rows_of(f"d{number}")[0] for number in range(5)]
+    held = answer.held(Candidates.of(np.arange(5), view.space))[rows]
     weights = {"a": bm25.idf(5, 3), "c": 2 * bm25.idf(5, 1), "unknown": bm25.idf(5, 0)}
     assert held.tolist() == pytest.approx(
         [*[weights["a"] / sum(weights.values())] * 3, weights["c"] / sum(weights.values()), 0.0]
@@ -120,7 +122,8 @@ def test_what_a_row_holds_of_a_query_knows_neither_repetition_nor_length() -> No
 @given(st.lists(line, min_size=1, max_size=8), st.lists(vocabulary, max_size=6).map(" ".join))
 @settings(max_examples=60)
 def test_a_row_holds_all_of_a_query_at_most(texts: list[str], query: str) -> None:
-    held = bm25.score(view_of(*texts), terms(query)).held(np.arange(len(texts)))
+    candidates = Candidates.of(np.arange(len(texts)), len(texts))
+    held = bm25.score(view_of(*texts), terms(query)).held(candidates)
     assert ((held >= 0.0) & (held <= 1.0 + 1e-9)).all()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellhead.search import fuse
+from wellhead.search.top import Candidates
 
 NAN = float("nan")
 unit = st.floats(0.0, 1.0, width=32)
@@ -29,15 +30,15 @@ def test_reciprocal_ranks_by_hand() -> None:
 def test_a_change_of_scores_that_keeps_the_order_changes_nothing(scores: list[float], power: float) -> None:
     def fused(values: list[float]) -> list[float]:
         ranked = np.array(sorted(range(len(values)), key=lambda row: (-values[row], row)))
-        return fuse.rrf(fuse.ranks_within(np.arange(len(values)), ranked)).tolist()
+        return fuse.rrf(fuse.ranks_within(Candidates.of(np.arange(len(values)), len(values)), ranked)).tolist()
 
     squeezed = [rank / 7.0 for rank in np.argsort(np.argsort(scores)) ** power]
     assert fused(scores) == fused(squeezed)
 
 
 def test_ranks_begin_at_one_and_are_missing_where_a_leg_did_not_return_the_row() -> None:
-    found = fuse.ranks_within(np.array([4, 7, 9]), np.array([9, 1, 4]))
-    assert found[[0, 2]].tolist() == [3.0, 1.0]
+    found = fuse.ranks_within(Candidates.of(np.array([4, 7, 9]), 10), np.array([9, 4]))
+    assert found[[0, 2]].tolist() == [2.0, 1.0]
     assert np.isnan(found[1])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellhead.search.top import at_least_the_best, best, order, union
+from wellhead.search.top import Candidates, at_least_the_best, best, order, union
 
 # Few values, so that many rows are equal.
 values = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.25, 0.25 + 2**-20, 0.5, 1.0, np.inf])
@@ -108,3 +108,9 @@ class TestBest:
 def test_a_union_is_ascending_and_without_repeats(first: list[int], second: list[int]) -> None:
     rows = union(np.array(first, dtype=np.intp), np.array(second, dtype=np.intp))
     assert rows.tolist() == sorted({*first, *second})
+
+
+def test_candidates_know_the_place_of_every_row() -> None:
+    candidates = Candidates.of(np.array([2, 5, 6]), 8)
+    assert candidates.places.tolist() == [0, 0, 1, 0, 0, 2, 3, 0]
+    assert Candidates.of(np.zeros(0, dtype=np.intp), 2).places.tolist() == [0, 0]

@@ -10,6 +10,7 @@ from operator import sub
 from typing import TypeAlias
 
 import msgspec
+import numpy as np
 
 from wellhead.errors import ConfigError
 from wellhead.records import Document
@@ -48,8 +49,10 @@ _UNSPACED = (
 # Marks that the `re` module does not take for letters: without them one Hindi word would count as five.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0dff\u200c\u200d"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{_MARKS}])+|[^\w\s{_MARKS}]+")
-# The same for text that is ASCII alone, several times as fast.
-_ASCII_TOKEN = re.compile(r"\w+|[^\w\s]+")
+# The same for text that is ASCII alone, several times as fast: what kind of token each character belongs to, if any.
+_ASCII_KINDS = bytes(
+    1 if re.match(r"\w", character) else 0 if re.match(r"\s", character) else 2 for character in map(chr, range(128))
+) + bytes(128)
 
 LONGEST = 32
 """A token longer than this (characters) is counted as several, so that no slice is without bound."""
@@ -57,7 +60,12 @@ LONGEST = 32
 
 def word_starts(text: str) -> list[int]:
     """Where words, runs of punctuation, and characters of scripts without spaces begin: the fallback measure."""
-    return [found.start() for found in (_ASCII_TOKEN if text.isascii() else _TOKEN).finditer(text)]
+    if not text.isascii():
+        return [found.start() for found in _TOKEN.finditer(text)]
+    kinds = np.frombuffer(text.encode().translate(_ASCII_KINDS), dtype=np.uint8)
+    before = np.concatenate((np.zeros(1, dtype=np.uint8), kinds[:-1]))
+    starts: list[int] = np.flatnonzero((kinds != before) & (kinds > 0)).tolist()
+    return starts
 
 
 class Measure:

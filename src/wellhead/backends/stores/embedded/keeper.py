@@ -35,15 +35,17 @@ __all__ = ["FLUSH_ROWS", "Job", "Keeper", "carry_out", "plan", "waiting_rows"]
 
 log = logging.getLogger("wellhead")
 
-# So many new rows are worth a file; fewer are cheap to read again.
-FLUSH_ROWS = 2_000
+# So many new rows are worth a file while rows come in: half of what a file of 2,000 costs is its vocabulary. Once they
+# do not, fewer are, since every process reads from the tables what is in no file.
+FLUSH_ROWS = 6_000
+_IDLE_ROWS = 2_000
 # A share of dead rows from which on a file is written anew.
 DEAD_SHARE = 0.1
 # Neighbours are merged until each is so many times larger than all newer ones together: while rows come in, and after.
 _BUSY_RATIO, _IDLE_RATIO = 1, 8
 _IDLE_AFTER_S = 1.0
 # With so many times FLUSH_ROWS waiting, writers wait too.
-_BEHIND = 16
+_BEHIND = 6
 # At the end fewer new rows are worth a file, since every process after this one would read them from the tables; and
 # for every row that was written no more than so many are written again, and never so many that somebody must wait long.
 _LAST_ROWS = 100
@@ -190,6 +192,10 @@ def _discard_unless_listed(database: Database, row: StoredSegment) -> None:
             file_of(database.place.folder, row.name.decode()).unlink(missing_ok=True)
 
 
+def _idle_rows() -> int:
+    return min(_IDLE_ROWS, FLUSH_ROWS)
+
+
 class Keeper:
     """One thread that does what is to do, as long as there is something; no thread while there is nothing.
 
@@ -226,7 +232,7 @@ class Keeper:
         """
         with self._own():
             self._waiting = waiting
-            if waiting < FLUSH_ROWS and not segments:
+            if waiting < _idle_rows() and not segments:
                 return
             self._ask()
             self._changed.wait_for(lambda: self._waiting < _BEHIND * FLUSH_ROWS or not (self._asked or self._busy))
@@ -285,7 +291,7 @@ class Keeper:
                     self._ended()
                     return
                 self._asked, self._busy = False, True
-            self._work(_BUSY_RATIO if asked else _IDLE_RATIO)
+            self._work(asked=asked)
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
@@ -297,10 +303,11 @@ class Keeper:
         self._thread, self._asked, self._busy = None, False, False
         self._changed.notify_all()
 
-    def _work(self, ratio: int) -> None:
-        """Do one job after the other, until there is none."""
+    def _work(self, *, asked: bool) -> None:
+        """Do one job after the other, until there is none. `asked`: rows are coming in."""
+        ratio, flush = (_BUSY_RATIO, FLUSH_ROWS) if asked else (_IDLE_RATIO, _idle_rows())
         with self._failure_told():
-            while not self._stopped and (job := self._next(ratio)) is not None:
+            while not self._stopped and (job := self._next(ratio, flush)) is not None:
                 self._written += 0 if job.sources else job.rows
                 if carry_out(self._database, job) and self._has_dropped(job):
                     forget_unused(self._database)
@@ -335,7 +342,7 @@ class Keeper:
             (after,) = connection.execute(sql, (job.first, job.last)).fetchone()
         return bool(before - after >= DEAD_SHARE * before > 0)
 
-    def _next(self, ratio: int, flush: int | None = None) -> Job | None:
+    def _next(self, ratio: int, flush: int) -> Job | None:
         with self._database.aside() as connection:
             waiting = waiting_rows(connection, self._database.where)[0]
             job = plan(connection, self._database.where, ratio, self._broken, flush)

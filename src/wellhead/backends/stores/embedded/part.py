@@ -6,7 +6,7 @@ nobody else. A passage's number only grows, so within a scope the newest rows st
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -184,28 +184,27 @@ class Part:
         rows: NDArray[np.int32] = found[self.numbers[found] == numbers[places < len(order)]]
         return rows
 
-    def with_content(self, key: int) -> list[int]:
-        """The rows whose text's sha256 begins with those 8 bytes."""
-        first = bisect_left(self._contents, key)
-        last = bisect_right(self._contents, key, lo=first)
-        rows: list[int] = self.arrays["content_order"][first:last].tolist()
-        return rows
+    def with_contents(self, contents: NDArray[np.uint64]) -> list[tuple[int, int]]:
+        """Every row that has one of these texts, with the place of that text.
+
+        Args:
+            contents: uint64[m, 2], the first 16 bytes of each text's sha256.
+        """
+        keys = contents[:, 0]
+        first = np.searchsorted(self._contents, keys)
+        last = np.searchsorted(self._contents, keys, side="right")
+        order: NDArray[np.int32] = self.arrays["content_order"]
+        return [
+            (place, row)
+            for place in np.flatnonzero(first < last).tolist()
+            for row in order[first[place] : last[place]].tolist()
+            if self.contents[row, 1] == contents[place, 1]
+        ]
 
     @lazy
-    def repeats(self) -> NDArray[np.bool_]:
-        """Whether another row's text may be the same: bool[n]."""
-        order, ordered = self.arrays["content_order"], self._contents
-        same = np.zeros(len(order), dtype=np.bool_)
-        same[1:] = np.equal(ordered[1:], ordered[:-1])
-        same[:-1] |= same[1:]
-        repeats = np.empty(len(order), dtype=np.bool_)
-        repeats[order] = same
-        return repeats
-
-    @lazy
-    def _contents(self) -> memoryview:
+    def _contents(self) -> NDArray[np.uint64]:
         ordered: NDArray[np.uint64] = self.contents[self.arrays["content_order"], 0]
-        return ordered.data
+        return ordered
 
     def column(self, key: str) -> tuple[NDArray[np.int32], list[MetadataValue]] | None:
         """The codes and the distinct values of a metadata key; None when no row has it."""

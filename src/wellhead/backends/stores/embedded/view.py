@@ -22,10 +22,9 @@ from wellhead.search.within import only
 
 __all__ = ["Lookup", "PartsView", "Slab"]
 
-# What is remembered of the queries before: where words stand, and postings that are not long.
+# What is remembered of the queries before: where words stand, and for each field their postings, up to so many rows.
 _TERMS_KEPT = 4096
-_POSTINGS_KEPT = 256
-_ROWS_KEPT = 10_000
+_ROWS_KEPT = 200_000
 
 
 class Slab(NamedTuple):
@@ -146,26 +145,27 @@ class PartsView:
 
     def contents(self, rows: NDArray[np.intp]) -> Sequence[bytes]:
         """Equal bytes for rows of equal text."""
-        return [slab.part.contents[local].tobytes() for slab, local in map(self._place, rows.tolist())]
+        of_rows: list[bytes] = self._contents[rows].view("V16").reshape(-1).tolist()
+        return of_rows
+
+    @lazy
+    def _contents(self) -> NDArray[np.uint64]:
+        return _joined(self._slabs, lambda part: part.contents, width=2)
 
     def same_texts(self, rows: NDArray[np.intp]) -> Sequence[Sequence[int]]:
         """For each of these rows the live rows of its text, itself included, ascending by passage id."""
-        return [self._same_text(row) for row in rows.tolist()]
-
-    def _same_text(self, row: int) -> list[int]:
-        own, local = self._place(row)
-        first, rest = own.part.contents[local].tolist()
-        found: list[tuple[bytes, int]] = []
+        wanted, contents = rows.tolist(), self._contents[rows]
+        found = [[row] for row in wanted]
         for slab in self._slabs:
-            if slab is own and not slab.part.repeats[local]:
-                found.append((slab.part.ids[local], row))
-                continue
-            found += [
-                (slab.part.ids[other], slab.base + other - slab.first)
-                for other in slab.part.with_content(first)
-                if slab.first <= other < slab.last and slab.part.contents[other, 1] == rest
-            ]
-        return [same for _, same in sorted(found) if self.live is None or self.live[same]]
+            for place, local in slab.part.with_contents(contents):
+                other = local - slab.first + slab.base
+                if slab.first <= local < slab.last and other != wanted[place]:
+                    found[place].append(other)
+        return [self._sorted_by_id(same) if len(same) > 1 else same for same in found]
+
+    def _sorted_by_id(self, rows: list[int]) -> list[int]:
+        """Those of these rows that are live."""
+        return sorted((row for row in rows if self.live is None or self.live[row]), key=self._id)
 
     def by_id(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         """The place of each of these rows among them, in the order of their passage ids."""
@@ -272,11 +272,11 @@ class PartsView:
         return _joined(self._slabs, column)
 
 
-def _joined(slabs: Sequence[Slab], column: Callable[[Part], NDArray[Any]]) -> NDArray[Any]:
+def _joined(slabs: Sequence[Slab], column: Callable[[Part], NDArray[Any]], width: int = 0) -> NDArray[Any]:
     """A column of all rows."""
     parts = [column(slab.part)[slab.first : slab.last] for slab in slabs]
     if not parts:
-        return np.zeros(0, dtype=np.int64)
+        return np.zeros((0, width) if width else 0, dtype=np.int64)
     return parts[0] if len(parts) == 1 else _frozen(np.concatenate(parts))
 
 
@@ -331,8 +331,9 @@ class _FieldOfView:
         self._terms = terms
         self._documents = documents
         self._live = live
-        # One search asks for a posting several times.
+        # One search asks for a posting several times, and the next one for some of the same.
         self._kept: dict[str, tuple[Posting | None]] = {}
+        self._kept_rows = 0
         self._frequencies: dict[str, int] = {}
 
     @lazy
@@ -351,10 +352,13 @@ class _FieldOfView:
         if kept is not None:
             return kept[0]
         found = self._posting(term)
-        if found is None or len(found.rows) <= _ROWS_KEPT:
-            if len(self._kept) >= _POSTINGS_KEPT:
-                self._kept.clear()
+        size = 0 if found is None else len(found.rows)
+        if size <= _ROWS_KEPT:
+            # Threads that ask at once may count a posting twice, or not at all: then a little more or less is kept.
+            if self._kept_rows + size > _ROWS_KEPT or len(self._kept) >= _TERMS_KEPT:
+                self._kept, self._kept_rows = {}, 0
             self._kept[term] = (found,)
+            self._kept_rows += size
         return found
 
     def _posting(self, term: str) -> Posting | None:

@@ -204,20 +204,27 @@ def _insert_documents(
     fields = (counts for row in documents for passage in row.passages for counts in _fields(passage.terms))
     term_ids = numbers.of(connection, chain.from_iterable(fields), where)
     number = _passage_numbers(connection, sum(len(row.passages) for row in documents), where)
-    for doc, row in enumerate(documents, _last_number(connection) + 1):
-        connection.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", document_values(doc, row)
-        )
-        text = row.document.text
-        connection.execute("INSERT INTO texts VALUES (?, ?, ?)", (doc, checksum("texts", doc, text), text))
-        connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                passage_values(number + place, doc, passage, term_ids, first_byte)
-                for place, (passage, first_byte) in enumerate(zip(row.passages, _first_bytes(row), strict=True))
-            ),
-        )
-        number += len(row.passages)
+    numbered = list(enumerate(documents, _last_number(connection) + 1))
+    connection.executemany(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (document_values(doc, row) for doc, row in numbered),
+    )
+    texts = ((doc, row.document.text) for doc, row in numbered)
+    connection.executemany(
+        "INSERT INTO texts VALUES (?, ?, ?)", ((doc, checksum("texts", doc, text), text) for doc, text in texts)
+    )
+    passages = (
+        (doc, passage, first_byte)
+        for doc, row in numbered
+        for passage, first_byte in zip(row.passages, _first_bytes(row), strict=True)
+    )
+    connection.executemany(
+        "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            passage_values(place, doc, passage, term_ids, first_byte)
+            for place, (doc, passage, first_byte) in enumerate(passages, number)
+        ),
+    )
     for scope, rows in groupby(sorted(documents, key=_scope), key=_scope):
         sizes = [len(row.passages) for row in rows]
         _count_rows(connection, scope, len(sizes), sum(sizes), where)

@@ -67,15 +67,14 @@ class TestNumbers:
 
 
 class TestContents:
-    def test_rows_are_found_by_the_first_half_of_their_hash(self):
+    def test_rows_are_found_by_the_hash_of_their_text(self):
         same = bytes(range(8))
         hashes = [same + b"a" * 24, b"\xff" * 32, same + b"b" * 24, same + b"a" * 24, b"\0" * 32]
         part = part_of(*(loaded(n, text_hash=each) for n, each in enumerate(hashes)))
-        asked = [int.from_bytes(same, "big"), 2**64 - 1, 1, 0]
-        assert [part.with_content(key) for key in asked] == [[0, 2, 3], [1], [], [4]]
-        assert part.repeats.tolist() == [True, False, True, True, False]
-        assert [part_of().with_content(key) for key in asked] == [[], [], [], []]
-        assert part_of().repeats.tolist() == []
+        absent = np.array([[1, 0]], dtype=np.uint64)
+        asked = np.concatenate((part.contents, absent))
+        assert part.with_contents(asked) == [(0, 0), (0, 3), (1, 1), (2, 2), (3, 0), (3, 3), (4, 4)]
+        assert part.with_contents(absent) == part.with_contents(asked[:0]) == part_of().with_contents(asked) == []
         assert part.contents[0].tolist() == part.contents[3].tolist() != part.contents[2].tolist()
 
 

@@ -223,7 +223,6 @@ class TestFields:
 
     def test_words_and_postings_are_remembered_and_forgotten_in_time(self, monkeypatch):
         monkeypatch.setattr(view_module, "_TERMS_KEPT", 3)
-        monkeypatch.setattr(view_module, "_POSTINGS_KEPT", 2)
         asked = []
         real = Part.term
         monkeypatch.setattr(Part, "term", lambda part, word: asked.append(word) or real(part, word))
@@ -236,12 +235,16 @@ class TestFields:
             assert (view.words.posting(word) is None) == (word in "xy")
         assert asked.count(b"cat") == 2
         assert len(view.words._terms._found) <= 3
-        assert len(view.words._kept) <= 2
+        assert len(view.words._kept) <= 3
 
-    def test_long_postings_are_not_kept(self, monkeypatch):
-        monkeypatch.setattr(view_module, "_ROWS_KEPT", 2)
-        view = view_of(([loaded(n, "cat dog" if n < 3 else "cat") for n in range(1, 5)], set()))
+    def test_postings_are_kept_up_to_so_many_rows(self, monkeypatch):
+        monkeypatch.setattr(view_module, "_ROWS_KEPT", 3)
+        texts = ("cat dog owl", "cat dog", "cat owl", "cat")
+        view = view_of(([loaded(n, text) for n, text in enumerate(texts)], set()))
         first, second = view.words.posting("cat"), view.words.posting("dog")
         assert first.rows.tolist() == view.words.posting("cat").rows.tolist() == [0, 1, 2, 3]
         assert view.words.posting("dog") is second
-        assert sorted(view.words._kept) == ["dog"]
+        assert view.words.posting("none") is None
+        assert sorted(view.words._kept) == ["dog", "none"], "a posting that is too long never is"
+        assert view.words.posting("owl").rows.tolist() == [0, 2]
+        assert (sorted(view.words._kept), view.words._kept_rows) == (["owl"], 2)
