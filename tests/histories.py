@@ -495,7 +495,7 @@ def lay_out(store: EmbeddedStore, layout: str) -> None:
         by_hand(store)
 
 
-def next_job(store: EmbeddedStore, ratio: int = 1) -> Job | None:
+def next_job(store: EmbeddedStore, ratio: float = 1) -> Job | None:
     """What the thread would do next."""
     with store._database.read() as connection:
         return plan(connection, store.where, ratio)

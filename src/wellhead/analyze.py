@@ -146,10 +146,11 @@ def analyze(text: str, language: str | None) -> Terms:
     counted = Counter(_tokens(text))
     stems: dict[str, int] = {}
     words: dict[str, int] = {}
-    for forms, count in zip(_expander(language or "").all(counted), counted.values(), strict=True):
-        for stem in forms.stems:
+    forms = _expander(language or "").all(counted)
+    for (of_stems, of_words), count in zip(forms, counted.values(), strict=True):
+        for stem in of_stems:
             stems[stem] = stems.get(stem, 0) + count
-        for word in forms.words:
+        for word in of_words:
             words[word] = words.get(word, 0) + count
     return Terms(stems=stems, words=words)
 
@@ -353,8 +354,8 @@ def _is_plainly_english(sample: str) -> bool:
     if not sample.isascii():
         return False
     words = sample.lower().split()
-    telling = sum(map(_TELLING.__contains__, words))
-    return telling >= _TELLING_SHARE * len(words) and len(_TELLING.intersection(words)) >= _TELLING_LEAST
+    telling = list(filter(_TELLING.__contains__, words))
+    return len(telling) >= _TELLING_SHARE * len(words) and len(set(telling)) >= _TELLING_LEAST
 
 
 @lru_cache(maxsize=8)

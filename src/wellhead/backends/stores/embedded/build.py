@@ -301,8 +301,10 @@ class _Merge:
         words: dict[int, bytes] = {}
         for part in self._parts:
             terms = part.arrays["word.terms"]
-            for place in np.flatnonzero(np.isin(terms, used)).tolist():
-                words.setdefault(int(terms[place]), part.words[place])
+            places = np.flatnonzero(np.isin(terms, used))
+            for place, term in zip(places.tolist(), terms[places].tolist(), strict=True):
+                if term not in words:
+                    words[term] = part.words[place]
         if len(set(words.values())) < len(words):
             raise CorruptStore(
                 "the vocabulary is damaged",

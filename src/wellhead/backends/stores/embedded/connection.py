@@ -77,6 +77,17 @@ def _full(where: str, why: str) -> StorageFull:
     return StorageFull("no space left for the index", where=where, why=why, fix=fix)
 
 
+# Ids are hashes, so many writes in a row touch the same pages of SQLite's indexes: the log grows to 16 MB before it is
+# folded into the file, so that each page is written there once for many of them.
+_SETTINGS = (
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "wal_autocheckpoint = 4000",
+)
+
+
 class Database:
     """The SQLite file of one index folder.
 
@@ -291,7 +302,7 @@ class Database:
         )
         connection.text_factory = bytes  # damaged text must reach the checksum, not fail to decode
         try:
-            for setting in ("synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+            for setting in _SETTINGS:
                 connection.execute(f"PRAGMA {setting}")
         except BaseException:
             connection.close()

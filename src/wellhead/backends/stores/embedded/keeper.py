@@ -41,8 +41,9 @@ FLUSH_ROWS = 6_000
 _IDLE_ROWS = 2_000
 # A share of dead rows from which on a file is written anew.
 DEAD_SHARE = 0.1
-# Neighbours are merged until each is so many times larger than all newer ones together: while rows come in, and after.
-_BUSY_RATIO, _IDLE_RATIO = 1, 8
+# Neighbours are merged until each is so many times larger than all newer ones together: while rows come in (there may
+# be three of a size then, and a row is written again half as often as with 1), and after.
+_BUSY_RATIO, _IDLE_RATIO = 1 / 3, 8
 _IDLE_AFTER_S = 1.0
 # With so many times FLUSH_ROWS waiting, writers wait too.
 _BEHIND = 6
@@ -68,7 +69,7 @@ class Job(NamedTuple):
 def plan(
     connection: sqlite3.Connection,
     where: str,
-    ratio: int = _BUSY_RATIO,
+    ratio: float = _BUSY_RATIO,
     broken: frozenset[bytes] = frozenset(),
     flush: int | None = None,
 ) -> Job | None:
@@ -95,7 +96,7 @@ def waiting_rows(connection: sqlite3.Connection, where: str) -> tuple[int, bool]
     return read_counter(connection, "passage", where) - (covered or 0), covered is not None
 
 
-def _merge(segments: Sequence[StoredSegment], ratio: int) -> Job | None:
+def _merge(segments: Sequence[StoredSegment], ratio: float) -> Job | None:
     """The first segment that is not much larger than all newer ones together, and these."""
     for place in range(len(segments) - 1):
         if segments[place].rows <= ratio * sum(newer.rows for newer in segments[place + 1 :]):
@@ -342,7 +343,7 @@ class Keeper:
             (after,) = connection.execute(sql, (job.first, job.last)).fetchone()
         return bool(before - after >= DEAD_SHARE * before > 0)
 
-    def _next(self, ratio: int, flush: int) -> Job | None:
+    def _next(self, ratio: float, flush: int) -> Job | None:
         with self._database.aside() as connection:
             waiting = waiting_rows(connection, self._database.where)[0]
             job = plan(connection, self._database.where, ratio, self._broken, flush)

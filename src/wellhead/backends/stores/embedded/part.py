@@ -58,7 +58,7 @@ class Blobs:
 def arrays_of_blobs(name: str, blobs: Sequence[bytes]) -> dict[str, NDArray[Any]]:
     """The arrays that `Blobs` reads, under `name`."""
     starts = np.zeros(len(blobs) + 1, dtype=np.int64)
-    np.cumsum([len(blob) for blob in blobs], out=starts[1:])
+    np.cumsum(np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs)), out=starts[1:])
     return {f"{name}.data": np.frombuffer(b"".join(blobs), dtype=np.uint8), f"{name}.starts": starts}
 
 
@@ -68,18 +68,23 @@ word_hash = xxhash.xxh3_64_intdigest
 
 def arrays_of_words(words: Mapping[int, bytes]) -> dict[str, NDArray[Any]]:
     """The vocabulary of a part: the word of each term, and the words that folding accents changes."""
-    ordered = sorted(zip(map(word_hash, words.values()), words.values(), words, strict=True))
-    folded: list[tuple[int, int]] = []
-    for place, (_, word, _) in enumerate(ordered):
-        if not word.isascii() and (plain := fold_accents(word.decode())) != word.decode():
-            folded.append((word_hash(plain.encode()), place))
-    folded.sort()
+    listed = list(words.values())
+    hashes = np.fromiter(map(word_hash, listed), dtype=np.uint64, count=len(listed))
+    order = np.argsort(hashes, kind="stable")
+    if bool((np.diff(hashes[order]) == 0).any()):  # words of equal hash stand in the order of their bytes
+        order = np.array(sorted(range(len(listed)), key=lambda place: (int(hashes[place]), listed[place])))
+    ordered = [listed[place] for place in order.tolist()]
+    folded = sorted(
+        (word_hash(plain.encode()), place)
+        for place, word in enumerate(ordered)
+        if not word.isascii() and (plain := fold_accents(word.decode())) != word.decode()
+    )
     return {
-        "word.hashes": np.array([entry[0] for entry in ordered], dtype=np.uint64),
-        "word.terms": np.array([entry[2] for entry in ordered], dtype=np.int32),
+        "word.hashes": hashes[order],
+        "word.terms": np.fromiter(words, dtype=np.int32, count=len(words))[order],
         "folded.hashes": np.array([entry[0] for entry in folded], dtype=np.uint64),
         "folded.places": np.array([entry[1] for entry in folded], dtype=np.int32),
-        **arrays_of_blobs("word", [entry[1] for entry in ordered]),
+        **arrays_of_blobs("word", ordered),
     }
 
 
@@ -200,6 +205,17 @@ class Part:
             for row in order[first[place] : last[place]].tolist()
             if self.contents[row, 1] == contents[place, 1]
         ]
+
+    @lazy
+    def repeats(self) -> NDArray[np.bool_]:
+        """Whether another row's text may be the same: bool[n]."""
+        ordered = self._contents
+        same = np.zeros(len(ordered), dtype=np.bool_)
+        same[1:] = np.equal(ordered[1:], ordered[:-1])
+        same[:-1] |= same[1:]
+        repeats = np.empty(len(ordered), dtype=np.bool_)
+        repeats[self.arrays["content_order"]] = same
+        return repeats
 
     @lazy
     def _contents(self) -> NDArray[np.uint64]:

@@ -87,7 +87,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def _json(value: object) -> str:
     # The standard library's, for it takes every subclass of str, int and float that metadata may hold.
-    return _encode(value)
+    return "[]" if value == () else _encode(value)
 
 
 def is_sound(row: StoredDocument | StoredPassage) -> bool:

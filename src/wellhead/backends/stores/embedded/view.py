@@ -157,11 +157,18 @@ class PartsView:
         wanted, contents = rows.tolist(), self._contents[rows]
         found = [[row] for row in wanted]
         for slab in self._slabs:
-            for place, local in slab.part.with_contents(contents):
+            asked = self._may_repeat(rows, slab)
+            for place, local in slab.part.with_contents(contents[asked]) if len(asked) else ():
                 other = local - slab.first + slab.base
-                if slab.first <= local < slab.last and other != wanted[place]:
-                    found[place].append(other)
+                if slab.first <= local < slab.last and other != wanted[asked[place]]:
+                    found[asked[place]].append(other)
         return [self._sorted_by_id(same) if len(same) > 1 else same for same in found]
+
+    def _may_repeat(self, rows: NDArray[np.intp], slab: Slab) -> NDArray[np.intp]:
+        """The places of the rows whose text may be that of another row of the slab."""
+        local = rows - slab.base + slab.first
+        is_own = (local >= slab.first) & (local < slab.last)
+        return np.flatnonzero(~is_own | slab.part.repeats.take(local, mode="clip"))
 
     def _sorted_by_id(self, rows: list[int]) -> list[int]:
         """Those of these rows that are live."""

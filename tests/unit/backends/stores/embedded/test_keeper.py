@@ -305,7 +305,7 @@ class TestThread:
             put(kept, documents(n, n + 5))
         kept.delete("", [f"d{n}" for n in range(0, 100, 2)])
         kept.settle()
-        assert next_job(kept) is None
+        assert next_job(kept, keeper._BUSY_RATIO) is None
         segments, upto = state_of(kept)
         assert upto - segments[-1].last < 10
         assert sum(one.rows for one in segments) <= 50 * 1.12
@@ -547,7 +547,7 @@ class TestFork:
             assert len(kept.view("")) == 25
             put(kept, documents(25, 60))
             kept.settle()
-            assert next_job(kept) is None
+            assert next_job(kept, keeper._BUSY_RATIO) is None
             assert len(kept.view("")) == 60
             assert len(view) == 25
             assert [passage.text for passage in view.passages([3])] == ["note number 3"]
