@@ -23,7 +23,7 @@ from wellhead.records import Outcome
 if TYPE_CHECKING:
     from wellhead.ports import Embedder
 
-__all__ = ["MEASURES", "Evaluation", "PipelineScores", "Progress", "evaluate", "percentile"]
+__all__ = ["MEASURES", "Evaluation", "PipelineScores", "Progress", "evaluate", "fill", "percentile"]
 
 MEASURES = ("nDCG@10", "R@10", "R@100", "RR@10")
 _NOTHING = "nothing_relevant@10"
@@ -103,7 +103,7 @@ def evaluate(
     if index is not None:
         return _measure(collection, index, pipelines, [], tell)
     with Index.open(":memory:", embedder=embedder) as built:
-        return _measure(collection, built, pipelines, _fill(built, collection, tell), tell)
+        return _measure(collection, built, pipelines, fill(built, collection, tell), tell)
 
 
 def _check(pipelines: Sequence[str], embedder: object, index: object) -> None:
@@ -121,7 +121,7 @@ def _silent(_stage: str, _done: int, _total: int) -> None:
     """Nobody listens."""
 
 
-def _fill(index: Index, collection: Collection, tell: Progress) -> list[str]:
+def fill(index: Index, collection: Collection, tell: Progress) -> list[str]:
     """Index the documents; what could not be taken, as warnings."""
 
     def progress(done: int, total: int, _document_id: str) -> None:

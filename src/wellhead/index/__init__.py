@@ -304,7 +304,16 @@ class Index:
         from wellhead.index import asking
 
         passage_id = passage.id if isinstance(passage, Passage) else passage
-        return asking.explain(self._house, self._view, query, passage_id, options)
+        return asking.explain(self._house, self._view, query, [passage_id], options)[0]
+
+    def explain_all(self, query: str, passages: Sequence[Passage], **options: Unpack[Options]) -> list[Explanation]:
+        """As `explain`, for several passages of one query: it is searched once for all of them."""
+        bound = self._bound(options.get("filters"))
+        if bound is not self:
+            return bound.explain_all(query, passages, **options)
+        from wellhead.index import asking
+
+        return asking.explain(self._house, self._view, query, [passage.id for passage in passages], options)
 
     def _bound(self, filters: Mapping[str, object] | None) -> Index:
         """The handle to search with: in an index with scopes, a filter on the scope key binds it for this call."""

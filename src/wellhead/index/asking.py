@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from wellhead.ingest.vectors import unit
 from wellhead.ports import Tokenized, View
 from wellhead.records import Degraded, Explanation, Hits
 from wellhead.search import hybrid
-from wellhead.search.explain import explain as explain_row
+from wellhead.search.explain import explain as explain_rows
 from wellhead.search.filters import select
 from wellhead.search.rank import Request
 from wellhead.search.request import Asked, Options, check
@@ -44,11 +44,15 @@ def search(house: House, view_now: Callable[[], View], query: str, options: Opti
         return steady(view_now, lambda view: hybrid.search(view, wanted))
 
 
-def explain(house: House, view_now: Callable[[], View], query: str, passage_id: str, options: Options) -> Explanation:
-    """Why a passage ranks where it does (see `Index.explain`)."""
+def explain(
+    house: House, view_now: Callable[[], View], query: str, passage_ids: Sequence[str], options: Options
+) -> list[Explanation]:
+    """Why passages rank where they do (see `Index.explain`)."""
     asked = check(query, **options)
     wanted = request(house, asked, view_now())
-    return steady(view_now, lambda view: explain_row(view, wanted, asked.query, row_of(view, passage_id)))
+    return steady(
+        view_now, lambda view: explain_rows(view, wanted, asked.query, [row_of(view, one) for one in passage_ids])
+    )
 
 
 def steady(view_now: Callable[[], View], read: Callable[[View], _Read]) -> _Read:

@@ -19,6 +19,7 @@ __all__ = [
     "Outcome",
     "Signals",
     "Source",
+    "Stage",
     "TermMatch",
     "Threshold",
     "Verdict",
@@ -26,6 +27,18 @@ __all__ = [
 
 Outcome: TypeAlias = Literal["hits", "no_match", "filtered_out", "empty_index"]
 Verdict: TypeAlias = Literal["pass", "below", "unjudged"]
+# What a passage came to in a search: it is delivered (or stands in the `also_in` of a hit), or was lost on the way.
+Stage: TypeAlias = Literal[
+    "delivered",
+    "filter",
+    "no terms",
+    "lexical pool",
+    "dense pool",
+    "fusion",
+    "cut",
+    "per-document cap",
+    "token budget",
+]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,7 +231,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         rank: where it stands in the full order, from 1; None when it is in no pool.
         returned: whether a search with these settings returns it.
-        reason: one sentence.
+        stage: `delivered`, or what lost it: the `filter`; `no terms` (it holds no word of the query, and the dense leg
+            did not return it either), the `lexical pool` or the `dense pool` (not among a leg's best), `fusion` (ranked
+            beyond k), the `cut`, the `per-document cap` or the `token budget`.
+        reason: the same in one sentence.
         score, signals, verdict: as in `Hit`.
         terms: every word of the query with what it gives here, the largest first; 0.0 where it does not occur.
         stem_only: words that matched only by their stem, never in the exact form.
@@ -229,6 +245,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     passage: Passage
     rank: int | None
     returned: bool
+    stage: Stage
     reason: str
     score: float | None
     signals: Signals

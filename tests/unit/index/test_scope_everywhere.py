@@ -48,6 +48,7 @@ NEEDS_SCOPE: Mapping[str, Callable[[Index, Passage, Path], object]] = {
     "asearch": lambda index, passage, place: asyncio.run(index.asearch("merger")),
     "documents": lambda index, passage, place: index.documents(),
     "explain": lambda index, passage, place: index.explain("merger", passage),
+    "explain_all": lambda index, passage, place: index.explain_all("merger", [passage]),
     "get": lambda index, passage, place: index.get("acme-plan"),
     "passage": lambda index, passage, place: index.passage(passage.id),
     "passages": lambda index, passage, place: index.passages("acme-plan"),

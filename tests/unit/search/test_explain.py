@@ -63,21 +63,31 @@ def test_a_passage_that_the_filter_leaves_out_names_the_clause() -> None:
     assert not told.returned
     assert (told.rank, told.score) == (None, None)
     assert told.filter == "shop $eq 'other', but it holds 'mine'"
-    assert told.reason == f"the filter leaves it out: {told.filter}"
+    assert (told.stage, told.reason) == ("filter", f"the filter leaves it out: {told.filter}")
 
 
 def test_a_passage_in_no_pool_says_so() -> None:
     index = open_with("red", "green")
     told = index.explain("red", of(index, "d1"), mode="lexical")
     assert (told.rank, told.returned) == (None, False)
-    assert str(POOL) in told.reason
+    assert (told.stage, told.reason) == ("no terms", "it holds no word of the query")
+    both = Index.open(":memory:", embedder=HashEmbedder())
+    both.add(Document(id=f"d{n:03}", text=f"red {n}", language="en") for n in range(POOL + 5))
+    near = both.search("red", mode="dense", k=100, cut="off")
+    passages = [passage for n in range(POOL + 5) for passage in both.passages(f"d{n:03}")]
+    lost = both.explain_all("red", passages, mode="dense")
+    assert sum(one.stage == "dense pool" for one in lost) == 5
+    assert all(str(POOL) in one.reason for one in lost if one.stage == "dense pool")
+    assert {one.stage for one in lost if one.passage.id in {hit.id for hit in near}} <= {"delivered", "fusion"}
+    by_words = both.explain_all("red", passages, mode="lexical")
+    assert sum(one.stage == "lexical pool" for one in by_words) == 5
 
 
 def test_a_passage_beyond_k_says_where_it_stands() -> None:
     index = open_with("red red", "red blue sky", "red blue sky above")
     order = [hit.id for hit in index.search("red", mode="lexical")]
     told = index.explain("red", order[2], mode="lexical", k=2)
-    assert told.reason == "rank 3, and k=2 are returned"
+    assert (told.stage, told.reason) == ("fusion", "rank 3, and k=2 are returned")
     assert told.rank == 3
 
 
@@ -113,14 +123,43 @@ def test_a_hit_below_an_explicit_threshold_says_so_whatever_k() -> None:
         )
 
 
-@pytest.mark.parametrize("cap", [{"max_tokens": 3}, {"per_document": 1}])
-def test_a_passage_that_a_cap_left_out_says_so(cap: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("cap", "stage", "reason"),
+    [
+        ({"max_tokens": 3}, "token budget", "it does not fit into what is left of max_tokens=3"),
+        ({"per_document": 1}, "per-document cap", "per_document=1, and so many of its document are returned"),
+    ],
+)
+def test_a_passage_that_a_cap_left_out_says_so(cap: dict[str, int], stage: str, reason: str) -> None:
     index = Index.open(":memory:", embedder=HashEmbedder())
     text = "# One\n\nred\n\n# Two\n\nred and many more words than three of them"
     index.add([Document(id="d0", text=text, media_type="text/markdown", language="en")])
     _, longer = index.passages("d0")
     told = index.explain("red", longer.id, mode="lexical", **cap)  # type: ignore[arg-type]
-    assert told.reason == "a cap left it out: per_document or max_tokens"
+    assert (told.stage, told.reason) == (stage, reason)
+
+
+def test_a_query_that_the_token_budget_alone_left_empty_was_not_cut() -> None:
+    index = open_with("red and many more words than three of them")
+    told = index.explain("red", of(index, "d0"), mode="lexical", max_tokens=3, threshold={"coverage": 0.1})
+    assert (told.verdict, told.stage) == ("pass", "token budget")
+    told = index.explain("red", of(index, "d0"), mode="lexical", max_tokens=3, threshold={"coverage": 1.1})
+    assert (told.verdict, told.stage) == ("below", "cut")
+
+
+def test_a_passage_behind_the_last_hit_is_beyond_k_whatever_the_caps() -> None:
+    index = open_with("red red red", "red red blue", "red blue sky", "red blue sky above all of it")
+    order = [hit.id for hit in index.search("red", mode="lexical")]
+    stages = [index.explain("red", one, mode="lexical", k=2, per_document=1, max_tokens=50).stage for one in order]
+    assert stages == ["delivered", "delivered", "fusion", "fusion"]
+
+
+def test_several_passages_are_explained_as_each_alone() -> None:
+    index = open_with(*(f"red {'green ' * n}" for n in range(4)), "grey")
+    passages = [passage for n in range(5) for passage in index.passages(f"d{n}")]
+    together = index.explain_all("red green", passages, k=2)
+    assert together == [index.explain("red green", passage, k=2) for passage in passages]
+    assert index.explain_all("red", []) == []
 
 
 def test_an_explanation_is_plain_data() -> None:

@@ -13,6 +13,7 @@ from wellhead.doors.cli import failure
 from wellhead.doors.cli.eval import evaluate
 from wellhead.doors.cli.index import index
 from wellhead.doors.cli.inspect import ls, rm, show, stats, verify
+from wellhead.doors.cli.losses import losses
 from wellhead.doors.cli.mcp import mcp
 from wellhead.doors.cli.search import explain, search
 from wellhead.doors.cli.upkeep import backup, compact, repair
@@ -91,5 +92,5 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (index, search, explain, show, ls, rm, stats, verify, repair, compact, backup, evaluate, mcp):
+for _command in (index, search, explain, show, ls, rm, stats, verify, repair, compact, backup, evaluate, losses, mcp):
     cli.add_command(_command)

@@ -112,6 +112,7 @@ class FakeIndex:
             passage=self.passage(given),
             rank=3,
             returned=False,
+            stage="fusion",
             reason="it is below k",
             score=0.5,
             signals=Signals(bm25=2.5, coverage=0.25, cosine=0.125, lexical_rank=4, dense_rank=7),

@@ -241,3 +241,34 @@ def _collection(folder: Path) -> str:
     (collection / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "signing key"}), encoding="utf-8")
     (collection / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8")
     return str(collection)
+
+
+def test_losses_name_the_stage_and_how_to_ask_for_more(run: Run, tmp_path: Path) -> None:
+    files = {
+        "docs/keys.md": "rotate the signing key",
+        "docs/backup.md": "nightly backup of the vault",
+        "queries.jsonl": '{"_id": "q1", "text": "signing key"}\n{"_id": "q2", "text": "signing key, \\u001b[31mred"}',
+        "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\tkeys.md\t1\nq2\tbackup.md\t2\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / name).write_text(text, encoding="utf-8")
+    assert run("index", "set/docs", "--into", "kb").exit_code == 0
+    ended = run("losses", "set", "--index", "kb", "-k", "1", "--json")
+    assert ended.exit_code == 0, ended.output
+    plain = json.loads(ended.stdout)
+    (loss,) = plain["losses"]
+    assert (plain["schema"], plain["relevant"], plain["delivered"], loss["query_id"]) == (1, 2, 1, "q2")
+    assert plain["by_stage"] == {loss["stage"]: 1}
+    told = run("losses", "set", "--index", "kb", "-k", "1")
+    assert told.exit_code == 0, told.output
+    assert "set: 2 relevant documents over 2 queries, 1 among the first 1 hits, 1 lost" in told.stdout
+    assert f"{loss['stage']}  q2: signing key" in told.stdout
+    assert loss["passage_id"][:12] in told.stdout
+    in_memory = run("losses", "set", "-k", "1")
+    assert (in_memory.exit_code, loss["passage_id"][:12] in in_memory.stdout) == (0, False)
+    assert "give --index DIR" in in_memory.stderr
+    assert "lost" not in run("losses", "set", "-k", "2").stdout.splitlines()[1:]
+    assert run("losses", "nowhere").exit_code == 2
+    assert run("losses", "set", "-k", "0").exit_code == 2
+    assert run("losses", "set", "--index", "nowhere").exit_code == 2

@@ -1,0 +1,139 @@
+"""Which stage lost each relevant document that was not delivered.
+
+A measure says how much is missing, not why. Every stage from the reader to the last cap may lose a document, and each
+has a cure of its own: one that was not ingested needs another reader, one in no pool other words or another embedder,
+one beyond k another fusion, one that the cut refused another threshold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, get_args
+
+import msgspec
+
+from wellhead.bench.collection import Collection
+from wellhead.records import Explanation, Hits, Stage
+
+if TYPE_CHECKING:
+    from wellhead.index import Index
+    from wellhead.search.request import Options
+
+__all__ = ["STAGES", "Loss", "LossMap", "LostAt", "loss_map"]
+
+LostAt: TypeAlias = Literal["not ingested", "not in any passage"] | Stage
+
+# In the order in which a document comes to them.
+STAGES: tuple[LostAt, ...] = (
+    "not ingested",
+    "not in any passage",
+    *(stage for stage in get_args(Stage) if stage != "delivered"),
+)
+
+
+class Loss(msgspec.Struct, frozen=True, kw_only=True):
+    """A relevant document that a query did not get.
+
+    Args:
+        grade: 1 or more.
+        stage: what lost it: of its passages, the one that came furthest.
+        reason: one sentence. passage_id: of that passage, "" where there is none.
+    """
+
+    query_id: str
+    document_id: str
+    grade: int
+    stage: LostAt
+    reason: str
+    passage_id: str = ""
+
+
+class LossMap(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of every relevant document of a collection.
+
+    Args:
+        queries: with a relevant document. relevant: pairs of a query and such a document; delivered: of these.
+        losses: the others, by stage, then by query.
+    """
+
+    collection: str
+    k: int
+    queries: int
+    relevant: int
+    delivered: int
+    losses: tuple[Loss, ...]
+
+    @property
+    def by_stage(self) -> Mapping[LostAt, int]:
+        """How many each stage lost, in the order of the stages; only those that lost something."""
+        counts = Counter(loss.stage for loss in self.losses)
+        return {stage: counts[stage] for stage in STAGES if counts[stage]}
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data under a versioned schema (`"schema": 1`)."""
+        return {"schema": 1, **msgspec.to_builtins(self), "by_stage": dict(self.by_stage)}
+
+
+def loss_map(collection: Collection, index: Index, **options: Unpack[Options]) -> LossMap:
+    """Search for every labelled query, and explain each relevant document that is not among the hits.
+
+    A hit stands for every document that holds its text (`also_in`).
+
+    Args:
+        index: that the collection was indexed in, as far as it could be.
+        options: as for `Index.search`; the map is that of these.
+
+    Raises:
+        UsageError: options that a search does not take. BackendError: as a search.
+    """
+    losses: list[Loss] = []
+    relevant, queries = 0, 0
+    for query_id, grades in collection.qrels.items():
+        wanted = {document_id: grade for document_id, grade in grades.items() if grade >= 1}
+        relevant += len(wanted)
+        queries += bool(wanted)
+        query = collection.queries[query_id]
+        delivered = _documents(index.search(query, **options)) if wanted else frozenset[str]()
+        for document_id in wanted.keys() - delivered:
+            stage, reason, passage_id = _lost(index, query, document_id, options)
+            losses.append(
+                Loss(
+                    query_id=query_id,
+                    document_id=document_id,
+                    grade=wanted[document_id],
+                    stage=stage,
+                    reason=reason,
+                    passage_id=passage_id,
+                )
+            )
+    return LossMap(
+        collection=collection.name,
+        k=options.get("k", 10),
+        queries=queries,
+        relevant=relevant,
+        delivered=relevant - len(losses),
+        losses=tuple(sorted(losses, key=lambda one: (STAGES.index(one.stage), one.query_id, one.document_id))),
+    )
+
+
+def _documents(hits: Hits) -> frozenset[str]:
+    others = (source.document_id for hit in hits for source in hit.also_in)
+    return frozenset([*(hit.passage.document_id for hit in hits), *others])
+
+
+def _lost(index: Index, query: str, document_id: str, options: Options) -> tuple[LostAt, str, str]:
+    """The stage, the reason, and the id of the passage that came furthest."""
+    passages = index.passages(document_id)
+    if not passages:
+        if index.get(document_id) is None:
+            return "not ingested", "the index holds no such document", ""
+        return "not in any passage", "the chunker made no passage of it", ""
+    furthest = max(index.explain_all(query, passages, **options), key=_progress)
+    return furthest.stage, furthest.reason, furthest.passage.id
+
+
+def _progress(explanation: Explanation) -> tuple[int, float]:
+    """How far a passage came: the later the stage and the better the rank, the further."""
+    rank = float("-inf") if explanation.rank is None else -float(explanation.rank)
+    return get_args(Stage)[1:].index(explanation.stage), rank
