@@ -26,7 +26,7 @@ EXIT_CODES = {
     6: "the index is stale: made with another embedder, analyzer, chunker or format",
     7: "a quality gate failed",
     8: "partial ingest: something was refused, or is left for the next run",
-    130: "interrupted; what was written before is whole",
+    130: "interrupted (143 by SIGTERM); what was written before is whole",
 }
 
 

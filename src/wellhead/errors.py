@@ -96,7 +96,7 @@ class ScopeError(UsageError):
 
 
 class DocumentError(UsageError):
-    """One document cannot be taken (unreadable, invalid date, blank id); the others can."""
+    """One document cannot be taken (unreadable, invalid date, blank id): `sync` goes on, `add` takes none."""
 
     exit_code = 8
     http_status = 422

@@ -46,7 +46,7 @@ from histories import (
     weights,
 )
 from wellhead import Document, Index
-from wellhead.backends.stores.embedded import part
+from wellhead.backends.stores.embedded import keeper, part
 from wellhead.backends.stores.embedded.keeper import Job, carry_out
 from wellhead.backends.stores.embedded.store import EmbeddedStore
 from wellhead.errors import WellheadError
@@ -203,7 +203,7 @@ def live_beside_the_thread(steps: Steps, asked: list[Request], flush_rows: int) 
             history.check(history.handles[number % 3], SCOPES[number % 2], asked[:1], TERMS[number % 9 :: 9])
             history.check_held(asked[1])
         history.store.settle()
-        assert next_job(history.store) is None
+        assert next_job(history.store, keeper._BUSY_RATIO) is None
         assert_only_listed_files(history.store)
         for number, scope in enumerate(SCOPES):
             history.check(history.handles[number], scope, asked)

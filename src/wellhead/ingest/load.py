@@ -109,20 +109,13 @@ def _held(item: Item) -> int:
     return item.size if isinstance(item, Unread) else len(item.document.text)
 
 
-class _EmbedderFailed(Exception):  # noqa: N818 (it stands for another one, and leaves this file as that)
-    """What an embedder raised, until what it gave before is written."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
-
-
 class _Run:
     """One ingest: what was seen so far, and the report as it grows; `at_once`: documents that one batch may hold."""
 
     def __init__(self, store: Store, recipe: Recipe, dry_run: bool) -> None:
         self.report = SyncReport(dry_run=dry_run)
         self.at_once = _BATCH_DOCUMENTS
+        self._raised: Exception | None = None  # by the embedder
         self._store = store
         self._recipe = recipe
         self._seen: set[tuple[str, str]] = set()
@@ -223,11 +216,13 @@ class _Run:
         failed: dict[bytes, str] = {}
         try:
             self._put(changed, vectors, failed)
-        except _EmbedderFailed as broken:
-            # What it gave before is paid for, so what that is enough for is kept.
+        except Exception as error:
+            if error is not self._raised:
+                raise
+            # What the embedder gave before is paid for, so what that is enough for is kept.
             if whole := self._covered(changed, vectors, failed):
                 self._put(whole, vectors, failed)
-            raise self._stopped(broken.error) from broken.error
+            raise self._stopped(error) from error
 
     def _covered(
         self, changed: Sequence[_Changed], vectors: Mapping[bytes, FloatArray], failed: Mapping[bytes, str]
@@ -317,8 +312,9 @@ class _Run:
         """What the embedder says of passages: what is fit or made, and why the others are not."""
         try:
             return ask(passages, self._recipe)
-        except Exception as error:  # an embedder is anyone's code; the cause stays chained
-            raise _EmbedderFailed(error) from error
+        except Exception as error:  # an embedder is anyone's code
+            self._raised = error
+            raise
 
     def _stopped(self, error: Exception) -> Exception:
         if isinstance(error, ConfigError):

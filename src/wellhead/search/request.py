@@ -31,6 +31,7 @@ _SIGNALS: Mapping[str, tuple[str, ...]] = {
     "lexical": ("coverage",),
     "dense": ("cosine",),
 }
+_RANGES = {"cosine": (-1.0, 1.0), "coverage": (0.0, 1.0), "probability": (0.0, 1.0)}
 _CODE = re.compile("[a-z]{2,3}")
 _NOT_TEXT = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
 
@@ -143,16 +144,18 @@ def _thresholds(threshold: object, mode: Mode) -> Mapping[str, float] | None:
                 f"a threshold in mode {mode!r} names one of {', '.join(_SIGNALS[mode])}",
                 why=f"got {wrong or 'an empty mapping'}",
             )
-        return {name: _cut(value) for name, value in threshold.items()}
+        return {name: _cut(name, value) for name, value in threshold.items()}
     if mode == "lexical":
         raise UsageError(
             "a plain threshold is a cosine, and mode 'lexical' has none", fix='name the signal: {"coverage": 0.4}'
         )
-    return {"cosine": _cut(threshold)}
+    return {"cosine": _cut("cosine", threshold)}
 
 
-def _cut(value: object) -> float:
+def _cut(name: str, value: object) -> float:
+    """Nothing reaches a cut beyond its signal's range: that would be an empty answer to every query."""
+    least, most = _RANGES[name]
     value = of_numpy(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -1e9 < value < 1e9:
-        raise UsageError("a threshold must be a finite number", why=f"got {value!r:.60}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise UsageError(f"a threshold on {name} must be a number from {least:g} to {most:g}", why=f"got {value!r:.60}")
     return float(value)

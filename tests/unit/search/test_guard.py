@@ -314,7 +314,7 @@ OWN = [honest_hit(n) for n in range(3)]
         (FOREIGN, None, "no_match", "nothing was found"),
         (FOREIGN, {"number": 1}, "no_match", "nothing was found"),
         (FOREIGN, {"number": 9}, "no_match", "nothing was found"),
-        ([honest_hit(1, score=float("nan"))], None, "no_match", "nothing was found"),
+        ([honest_hit(1, score=float("nan")), *FOREIGN], None, "no_match", "nothing was found"),
         (Hits(outcome="filtered_out", why_empty="0 of 6 passages"), None, "no_match", "nothing was found"),
         (Hits(outcome="no_match", hits=tuple(OWN)), None, "hits", ""),
         (
@@ -340,13 +340,30 @@ def test_every_answer_has_its_outcome(told: Any, filters: Any, expected: str, sa
         (Hits(outcome="no_match", why_empty="too far"), "no_match", "too far"),
         (Hits(outcome="empty_index", why_empty="no documents"), "empty_index", "no documents"),
         (Hits(outcome="filtered_out", why_empty="0 of 6"), "filtered_out", "0 of 6"),
-        ([honest_hit(1, score=float("nan"))], "no_match", "cannot be used: 1 without a usable score"),
     ],
 )
 def test_without_scopes_a_backend_says_itself_why_it_found_nothing(told: Any, expected: str, said: str) -> None:
     found, why = outcome(told, scope=None)
     assert found == expected
     assert said in why
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ([honest_hit(1, score=float("nan"))], "the score must be a finite number"),
+        ([{"text": "Refunds in 30 days", "score": "0.83"}], "the score must be a finite number"),
+        ([{"text": "Refunds", "score": True}, {"text": " "}], "the text must be a text, not blank"),
+        ([{"text": "Refunds", "id": ""}], "the id must be a text that is not blank"),
+    ],
+)
+@pytest.mark.parametrize("scope", [None, "acme"])
+def test_an_answer_of_which_nothing_can_be_used_is_no_empty_answer(told: Any, said: str, scope: str | None) -> None:
+    with pytest.raises(UsageError, match="nothing that the retriever returned can be used") as caught:
+        Guarded(Scripted(told), scope_key="tenant" if scope else None, scope=scope).search("refund")
+    assert said in str(caught.value.why)
+    one_is_fine = [*told, honest_hit(1)]
+    assert len(Guarded(Scripted(one_is_fine)).search("refund")) == 1
 
 
 @pytest.mark.promise("G29")

@@ -234,7 +234,7 @@ def test_an_explicit_threshold_is_inclusive_and_cuts_before_k() -> None:
     assert ids(index.search("red", mode="dense", threshold=second)) == ids(found)[:2]
     assert ids(index.search("red", mode="dense", threshold=second + 1e-9)) == ids(found)[:1]
     assert ids(index.search("red", mode="dense", threshold=second, k=1)) == ids(found)[:1]
-    none = index.search("red", mode="dense", threshold=1.5)
+    none = index.search("red blue", mode="dense", threshold=1.0)
     assert (none.outcome, none.threshold.origin if none.threshold else "") == ("no_match", "user")
     assert "your threshold" in none.why_empty
 

@@ -52,7 +52,13 @@ PARTIAL = 8
 @click.option("--embedder", type=TEXT, default=None, metavar="NAME", help="What embeds (static).")
 @click.option("--chunker", type=TEXT, default=None, metavar="NAME", help="What chunks (structure, fixed, paragraph).")
 @click.option(
-    "--date-key", "date_keys", type=TEXT, multiple=True, metavar="KEY", help="Metadata under KEY holds dates."
+    "--date-key",
+    "date_keys",
+    type=TEXT,
+    multiple=True,
+    metavar="KEY",
+    help="Metadata under KEY holds ISO-8601 dates: a document with anything else there is refused. "
+    "Kept with the index until others are named; '' for none.",
 )
 @scope_option
 @json_option
@@ -130,14 +136,16 @@ def _open(into: str, dry_run: bool, options: Mapping[str, Any]) -> Index:
     from wellhead.index import Index
 
     scope = options["scope"]
-    # A dry run writes nothing, not even an empty index.
-    place = ":memory:" if dry_run and not Path(into).exists() else into
+    # A dry run writes nothing, neither an empty index nor a setting.
+    exists = Path(into).exists()
+    place = ":memory:" if dry_run and not exists else into
     opened = Index.open(
         place,
         scope_key=next(iter(scope), None),
         embedder=options["embedder"],
         chunker=options["chunker"],
-        date_keys=options["date_keys"] or None,
+        date_keys=list(filter(None, options["date_keys"])) if options["date_keys"] else None,
+        read_only=dry_run and exists,
     )
     return opened.scoped(**scope) if scope else opened
 
@@ -187,7 +195,7 @@ def _tell(into: str, scope: Mapping[str, str], reports: Mapping[str, SyncReport]
         warn(
             f"{counted(left, 'document')} could not be taken in, so the exit code is 8",
             why="see `refused` and `not indexed` above; an earlier version that was indexed stays searchable",
-            fix="repair the file, or leave it out with --exclude, and run it again",
+            fix="do what the line says, or repair the file, or leave it out with --exclude, and run it again",
         )
     if any(report.dry_run for report in reports.values()):
         say("nothing was written (--dry-run)")

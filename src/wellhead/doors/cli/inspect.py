@@ -238,14 +238,15 @@ def _put_fields(fields: Mapping[str, object]) -> None:
 
 
 def _tell_stats(counted: IndexStats) -> None:
+    # Vectors and bytes belong to the whole: a handle of one scope counts none of them.
+    whole = {} if counted.storage is None else {"vectors": counted.vectors, "bytes on disk": f"{counted.bytes:,}"}
     _put_fields(
         {
             "documents": counted.documents,
             "passages": counted.passages,
             "with vectors": counted.with_vectors,
             "incomplete": counted.incomplete,
-            "vectors": counted.vectors,
-            "bytes on disk": f"{counted.bytes:,}",
+            **whole,
             "languages": _pairs({name or "(none)": count for name, count in counted.languages.items()}),
             "areas": _pairs({name or "(none)": count for name, count in counted.areas.items()}),
             "index version": counted.index_version,

@@ -88,10 +88,10 @@ def scope_option(command: Command) -> Command:
     return click.option(
         "--scope",
         type=TEXT,
-        default=None,
+        multiple=True,
         metavar="KEY=VALUE",
-        callback=lambda _ctx, _param, value: read_scope(value),
-        help="See and write this scope only.",
+        callback=lambda _ctx, _param, values: read_scope(values),
+        help="See and write this scope only. An index that is made with one keeps its scopes apart for good.",
     )(command)
 
 
@@ -173,11 +173,19 @@ def read_filters(pairs: Sequence[str]) -> dict[str, object] | None:
     return filters or None
 
 
-def read_scope(pair: str | None) -> dict[str, str]:
-    """`key=value` as a mapping; empty for None."""
-    if pair is None:
-        return {}
-    return dict([_pair(pair, "--scope", f"tenant={pair.strip(' =') or 'acme'}")])
+def read_scope(pairs: Sequence[str]) -> dict[str, str]:
+    """`key=value` as a mapping; empty for no pair.
+
+    Raises:
+        UsageError: no `=`, a blank key, or more than one: the last one must not win over whoever wrote the first.
+    """
+    if len(pairs) > 1:
+        raise UsageError(
+            "--scope is given twice",
+            why=f"got {' and '.join(map(repr, pairs))}; one search sees one scope",
+            fix="give one of them",
+        )
+    return dict(_pair(pair, "--scope", f"tenant={pair.strip(' =') or 'acme'}") for pair in pairs)
 
 
 def read_threshold(values: Sequence[str]) -> float | dict[str, float] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from wellhead.errors import UsageError
 from wellhead.records import Coverage, Hit, Hits, Outcome, Source
 from wellhead.search.filters import Condition, matches
 from wellhead.search.guard.reading import Flaw, Returned
@@ -36,7 +37,11 @@ def rechecked(returned: Returned, wanted: Wanted) -> tuple[Hits, Counter[str]]:
     """The hits that may be delivered, and how many may not, by reason.
 
     Scope and filters come before repeats: another scope's passage must not hide one of the same id.
+
+    Raises:
+        UsageError: the backend returned something, and nothing of it can be used: that is no empty answer.
     """
+    _refuse_useless(returned)
     dropped: Counter[str] = Counter()
     passing = _distinct(_admitted(returned.items, wanted, dropped), dropped)
     hits = _ranked([hit for place, hit in enumerate(passing) if place < wanted.k or _count(dropped, "beyond_k")])
@@ -54,6 +59,17 @@ def rechecked(returned: Returned, wanted: Wanted) -> tuple[Hits, Counter[str]]:
         dropped=dropped.total() + (0 if told is None else told.dropped),
     )
     return made, dropped
+
+
+def _refuse_useless(returned: Returned) -> None:
+    flaws = {item for item in returned.items if isinstance(item, str)}
+    if flaws and all(isinstance(item, str) for item in returned.items):
+        wanted = {"id": "a text that is not blank", "score": "a finite number, or None", "text": "a text, not blank"}
+        raise UsageError(
+            "nothing that the retriever returned can be used",
+            why="; ".join(f"the {flaw} must be {wanted[flaw]}" for flaw in sorted(flaws)),
+            fix="mend what the retriever returns; this is no empty answer",
+        )
 
 
 def _own_words(told: Hits | None, wanted: Wanted, dropped: Counter[str]) -> Hits | None:
@@ -141,8 +157,7 @@ def _empty(returned: Returned, wanted: Wanted, dropped: Counter[str]) -> tuple[O
         return ("empty_index" if is_empty else "no_match"), "nothing was found"
     if not returned.items:
         return _of_backend(told)
-    flaws = ", ".join(f"{count} without a usable {name}" for name, count in sorted(dropped.items()))
-    return "no_match", f"what the backend returned cannot be used: {flaws}"
+    return "no_match", "nothing that the backend returned can be delivered"
 
 
 def _of_backend(told: Hits | None) -> tuple[Outcome, str]:

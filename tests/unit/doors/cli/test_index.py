@@ -21,7 +21,13 @@ def test_every_setting_reaches_the_sync(run: Any, fake: Any, docs: Any) -> None:
     assert ended.exit_code == 0
     args, opened = fake.called("open")
     assert args == ("other",)
-    assert opened == {"scope_key": "tenant", "embedder": "static", "chunker": "fixed", "date_keys": ("made",)}
+    assert opened == {
+        "scope_key": "tenant",
+        "embedder": "static",
+        "chunker": "fixed",
+        "date_keys": ["made"],
+        "read_only": False,
+    }
     path, synced = fake.called("sync")
     assert path == ("docs",)
     assert synced == {

@@ -272,3 +272,39 @@ def test_losses_name_the_stage_and_how_to_ask_for_more(run: Run, tmp_path: Path)
     assert run("losses", "nowhere").exit_code == 2
     assert run("losses", "set", "-k", "0").exit_code == 2
     assert run("losses", "set", "--index", "nowhere").exit_code == 2
+
+
+def test_a_dry_run_changes_no_setting_and_date_keys_can_be_taken_back(run: Run, docs: Path) -> None:
+    (docs / "api" / "errors.md").write_text("---\nday: March 3, 2024\n---\n# Errors\n\nThe server answers 429.\n")
+    assert run("index", "docs").exit_code == 0
+
+    def made_with() -> str:
+        return next(line for line in run("stats").stdout.splitlines() if line.startswith("made with date_keys"))
+
+    before = run("stats").stdout
+    assert run("index", "docs", "--date-key", "day", "--dry-run").exit_code == 8
+    assert run("stats").stdout == before
+    assert run("index", "docs", "--date-key", "day").exit_code == 8
+    assert made_with().endswith("day")
+    assert run("index", "docs", "--date-key", "").exit_code == 0
+    assert run("stats").stdout.count("date_keys") == before.count("date_keys")
+
+
+def test_a_second_scope_is_refused_and_never_wins(run: Run, docs: Path) -> None:
+    assert run("index", "docs", "--scope", "tenant=acme").exit_code == 0
+    assert run("search", "key", "--scope", "tenant=acme").exit_code == 0
+    twice = ("--scope", "tenant=acme", "--scope", "tenant=globex")
+    for words in (
+        ("search", "key"),
+        ("ls",),
+        ("stats",),
+        ("show", "guides/keys.md"),
+        ("rm", "guides/keys.md"),
+        ("mcp",),
+    ):
+        ended = run(*words, *twice)
+        assert (ended.exit_code, "--scope is given twice" in ended.stderr) == (2, True), words
+    stats = run("stats", "--scope", "tenant=acme").stdout
+    assert "documents: " in stats
+    assert "bytes on disk" not in stats
+    assert "\nvectors: " not in stats

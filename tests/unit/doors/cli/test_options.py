@@ -65,10 +65,13 @@ def test_a_comparison_as_in_a_formula_is_refused_not_taken_for_a_key(given: str)
 
 
 def test_scope() -> None:
-    assert read_scope("tenant=acme=x") == {"tenant": "acme=x"}
-    assert read_scope(None) == {}
+    assert read_scope(["tenant=acme=x"]) == {"tenant": "acme=x"}
+    assert read_scope([]) == {}
+    for twice in (["tenant=acme", "tenant=globex"], ["tenant=acme", "tenant=acme"]):
+        with pytest.raises(UsageError, match="given twice"):
+            read_scope(twice)
     with pytest.raises(UsageError) as caught:
-        read_scope("acme")
+        read_scope(["acme"])
     assert caught.value.fix == "write --scope tenant=acme"
 
 

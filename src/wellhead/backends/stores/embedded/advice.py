@@ -13,10 +13,8 @@ REBUILD = (
     "index and index the documents again"
 )
 SWEEP = "harmless; `wellhead compact` removes it"
-_AGAIN = (
-    "index it again (`wellhead index FOLDER`, or `add` in a program), or remove it (`wellhead rm {}`), or let "
-    "`wellhead repair` make it anew from its stored text"
-)
+_AGAIN = "index it again (`wellhead index FOLDER`, or `add` in a program), or remove it (`wellhead rm {}`)"
+_FROM_ITS_TEXT = ", or let `wellhead repair` make it anew from its stored text"
 _OF_A_DOCUMENT = ("documents", "texts", "passages", "vectors")
 _DERIVED = ("segments", "gone")
 _SETTING = (
@@ -32,10 +30,15 @@ def again(document: object = None) -> str:
     return _AGAIN.format("ID" if document is None else shlex.quote(str(document)))
 
 
+def _or_repaired(table: str, document: object) -> str:
+    """A damaged text cannot be made anew from itself: a repair would drop the document."""
+    return again(document) + ("" if table == "texts" else _FROM_ITS_TEXT)
+
+
 def advice(table: str, document: object = None) -> str:
     """What to do about a damaged row of a table. Terms and counts belong to no one document."""
     if table in _OF_A_DOCUMENT:
-        return again(document)
+        return _or_repaired(table, document)
     if table in _DERIVED:
         return REMAKE
     return _SETTING if table == "settings" else REBUILD

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wellhead.backends.stores.embedded.advice import REBUILD, REMAKE, SWEEP, advice, again
+from wellhead.backends.stores.embedded.advice import REBUILD, REMAKE, SWEEP, advice
 from wellhead.backends.stores.embedded.checksum import checksum
 from wellhead.backends.stores.embedded.connection import Database
 from wellhead.backends.stores.embedded.rows import (
@@ -172,7 +172,7 @@ def _documents(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
         rows = [StoredPassage(*row) for row in connection.execute("SELECT * FROM passages WHERE doc = ?", (head.doc,))]
         if len(rows) != head.passages:
             why = f"document {shown(head.id)} has {len(rows)} of its {head.passages} passages"
-            yield Finding(kind="passages", where=where, why=why, fix=again(head.id))
+            yield Finding(kind="passages", where=where, why=why, fix=advice("passages", head.id))
         yield from _document(head, text or (None, None), rows, where)
 
 
@@ -215,7 +215,7 @@ def _references(connection: sqlite3.Connection, where: str) -> Iterator[Finding]
     for scope, document_id, blind in connection.execute(sql):
         place = f"document {shown(document_id)}" + (f" of scope {shown(scope)}" if scope else "")
         why = f"the dense leg cannot see {blind} of its passages: their vectors are gone"
-        yield Finding(kind="missing_vector", where=place, why=why, fix=again(document_id))
+        yield Finding(kind="missing_vector", where=place, why=why, fix=advice("vectors", document_id))
 
 
 def _counts(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
@@ -265,7 +265,7 @@ def _vectors(connection: sqlite3.Connection, where: str) -> Iterator[Finding]:
         place = f"{where}, table vectors"
         if checksum("vectors", key, data) != stored:
             why = f"vector {key.hex()[:12]} of document {shown(document_id)} is damaged"
-            yield Finding(kind="vector", where=place, why=why, fix=again(document_id))
+            yield Finding(kind="vector", where=place, why=why, fix=advice("vectors", document_id))
         if document_id is None:
             why = f"vector {key.hex()[:12]} belongs to no passage"
             yield Finding(kind="orphan_vector", where=place, why=why, fix=SWEEP)

@@ -156,7 +156,7 @@ TABLES = {
     "a counter is gone": ("DELETE FROM counters WHERE name = 'passage'", "counter", "wellhead repair"),
     "a row": ("UPDATE documents SET title = 'x' WHERE doc = 2", "document", "wellhead rm 1.md"),
     "a text": ("UPDATE texts SET text = 'x' WHERE doc = 2", "document", "wellhead index FOLDER"),
-    "a text is gone": ("DELETE FROM texts WHERE doc = 2", "document", "wellhead repair"),
+    "a text is gone": ("DELETE FROM texts WHERE doc = 2", "document", "wellhead index FOLDER"),
     "a passage": ("UPDATE passages SET start = 1 WHERE passage = 4", "passage", "wellhead rm 1.md"),
     "a passage is gone": ("DELETE FROM passages WHERE passage = 4", "passages", "wellhead rm 1.md"),
     "a document is gone": ("DELETE FROM documents WHERE doc = 2", "orphan_passage", "wellhead repair"),
@@ -185,6 +185,13 @@ class TestTables:
         mine = [finding for finding in found(folder) if finding.kind == kind]
         assert mine
         assert all(finding.where and finding.why and fix in finding.fix for finding in mine)
+
+    @pytest.mark.parametrize("what", ["a text", "a text is gone", "a passage", "a vector"])
+    def test_a_repair_is_advised_only_where_it_would_keep_the_document(self, folder, what):
+        sql, kind, _ = TABLES[what]
+        run_sql(folder, sql)
+        (finding, *_) = [finding for finding in found(folder) if finding.kind == kind]
+        assert ("repair" in finding.fix) == (not what.startswith("a text"))
 
     def test_a_counter_that_went_back_is_named_though_its_checksum_fits(self, folder):
         values = "'passage', 5"
