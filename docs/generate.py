@@ -81,10 +81,18 @@ def cli_page() -> str:
         "Data goes to stdout and talk to stderr. [Exit codes](errors.md) are part of the interface.\n",
         block(top),
     ]
-    for name, command in sorted(cli.commands.items()):
+    return "\n".join([*parts, *command_parts(cli, top)])
+
+
+def command_parts(group: click.Group, top: click.Context) -> list[str]:
+    """Heading and help of each command of a group, those of a group within it after its own."""
+    parts = []
+    for name, command in sorted(group.commands.items()):
         inside = click.Context(command, info_name=name, parent=top, terminal_width=100, max_content_width=100)
-        parts += [f"## wellhead {name}\n", block(inside)]
-    return "\n".join(parts)
+        parts += [f"## {inside.command_path}\n", block(inside)]
+        if isinstance(command, click.Group):
+            parts += command_parts(command, inside)
+    return parts
 
 
 def block(context: click.Context) -> str:

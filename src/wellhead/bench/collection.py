@@ -5,7 +5,7 @@ A collection is a folder:
     corpus.jsonl          one document a line: `_id`, `text`, optional `title`; other fields become metadata
     queries.jsonl         one query a line: `_id`, `text`
     qrels.tsv             `query-id <tab> corpus-id <tab> score`, with or without that header (or qrels/test.tsv)
-    labels.jsonl          optional; a query whose `answers` are empty is unanswerable
+    labels.jsonl          optional; says which queries are unanswerable (all of it: `wellhead.bench.labels`)
 
 In place of `corpus.jsonl` there may be documents in files: those in `docs/`, or else those in the folder itself.
 Their ids are their paths relative to that place.
@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from wellhead.bench.labels import labelled_lines
 from wellhead.bench.measures import Qrels
 from wellhead.errors import DocumentError, UsageError
 from wellhead.records import Document, MetadataValue
@@ -157,12 +158,11 @@ def _read_queries(file: Path) -> dict[str, str]:
 
 def _read_unanswerable(file: Path, queries: Mapping[str, str]) -> frozenset[str]:
     unanswerable = set()
-    for where, fields in _json_lines(file) if file.is_file() else ():
-        query_id = _id(fields, "query_id", where)
-        if query_id not in queries:
-            raise _unknown("query", query_id, where)
-        if fields.get("answers") == []:
-            unanswerable.add(query_id)
+    for where, labelled in labelled_lines(file) if file.is_file() else ():
+        if labelled.query_id not in queries:
+            raise _unknown("query", labelled.query_id, where)
+        if labelled.unanswerable:
+            unanswerable.add(labelled.query_id)
     return frozenset(unanswerable)
 
 
@@ -231,16 +231,13 @@ def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line.rstrip(b"\r")
 
 
-_ID_LINES = {"_id": '{"_id": "q1", "text": "..."}', "query_id": '{"query_id": "q1", "answers": []}'}
-
-
 def _id(fields: Mapping[str, object], key: str, where: str) -> str:
     value = fields.get(key)
     # Numbers serve as ids in some collections; the qrels write them as text.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        fix = "write " + _ID_LINES[key]
+        fix = f'write {{"{key}": "q1", "text": "..."}}'
         raise UsageError(f"{key!r} must be a non-blank id", where=where, why=f"got {value!r:.80}", fix=fix)
     return value
 

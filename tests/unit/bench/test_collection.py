@@ -73,7 +73,9 @@ def test_queries_with_only_grade_zero_are_told_apart(folder: Path) -> None:
 
 
 def test_unanswerable_queries_are_those_that_the_labels_say(folder: Path) -> None:
-    (folder / "labels.jsonl").write_text(lines({"query_id": "q2", "answers": []}, {"query_id": "q1", "answers": [{}]}))
+    (folder / "labels.jsonl").write_text(
+        lines({"query_id": "q2", "answers": []}, {"query_id": "q1", "answers": [{"document_id": "d1", "grade": 2}]})
+    )
     collection = read_collection(folder)
     assert collection.unanswerable == {"q2"}
     assert collection.unlabelled == ()
@@ -132,6 +134,8 @@ def test_an_id_of_a_file_is_its_plain_path_below_the_folder(folder: Path, docume
         ("qrels.tsv", "q1\t0\td1\t1\n", "tabs", 1),
         ("labels.jsonl", lines({"query_id": "q9", "answers": []}), "query 'q9'", 1),
         ("labels.jsonl", lines({"query_id": "q1", "answers": []}), "labels.jsonl", 2),
+        ("labels.jsonl", lines({"query_id": "q2", "answers": [{}]}), "document_id", 1),
+        ("labels.jsonl", lines({"query_id": "q2", "answers": []}) * 2, "twice", 2),
     ],
 )
 def test_a_mistake_is_named_with_file_and_line(folder: Path, file: str, content: str, what: str, line: int) -> None:

@@ -13,6 +13,7 @@ from wellhead.doors.cli import failure
 from wellhead.doors.cli.eval import evaluate
 from wellhead.doors.cli.index import index
 from wellhead.doors.cli.inspect import ls, rm, show, stats, verify
+from wellhead.doors.cli.labels import check_labels, export_command, import_command
 from wellhead.doors.cli.losses import losses
 from wellhead.doors.cli.mcp import mcp
 from wellhead.doors.cli.search import explain, search
@@ -92,5 +93,33 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (index, search, explain, show, ls, rm, stats, verify, repair, compact, backup, evaluate, losses, mcp):
+@click.group(cls=Commands, invoke_without_command=True)
+@click.pass_context
+def labels(ctx: click.Context) -> None:
+    """Check, export and import the labels of a collection."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for _command in (check_labels, export_command, import_command):
+    labels.add_command(_command)
+
+_COMMANDS = (
+    index,
+    search,
+    explain,
+    show,
+    ls,
+    rm,
+    stats,
+    verify,
+    repair,
+    compact,
+    backup,
+    evaluate,
+    labels,
+    losses,
+    mcp,
+)
+for _command in _COMMANDS:
     cli.add_command(_command)
