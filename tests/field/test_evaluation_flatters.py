@@ -6,6 +6,8 @@ import math
 
 import pytest
 
+from runs_by_hand import saved_run
+from wellhead.bench.compare import compare
 from wellhead.bench.measures import measure_run
 
 
@@ -28,3 +30,12 @@ def test_recall_is_a_share_and_not_a_hit_rate() -> None:
     relevant = {f"d{number}": 1 for number in range(20)}
     scores = measure_run({"q": relevant}, {"q": ["d0", "x"]}, ["R@10", "Success@10"])
     assert scores.values == {"R@10": 1 / 20, "Success@10": 1.0}
+
+
+def test_a_query_that_returned_nothing_stays_in_a_comparison() -> None:
+    """AmenRa/ranx#27: two runs could only be compared over the queries that both had answered."""
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    found = compare(saved_run({"q1": ["a"], "q2": ["b"]}, qrels), saved_run({"q1": ["a"], "q2": []}, qrels))
+    assert (found.queries, found.main.a, found.main.b) == (2, 1.0, 0.5)
+    assert (found.main.losses, found.main.ties) == (1, 1)
+    assert found.b.warnings == ("1 of 2 queries returned nothing, counted 0",)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
 from wellhead.bench.collection import LABEL_FILES, Collection
 from wellhead.bench.measures import measure_run
-from wellhead.bench.pipelines import BASELINE, PIPELINES, Ask, QueryDetail, asker
+from wellhead.bench.pipelines import BASELINE, PIPELINES, Ask, QueryDetail, asker, looker
+from wellhead.bench.questions import Question, Tags, questions_of
+from wellhead.bench.significance import Interval, bootstrap, paired
 from wellhead.errors import BackendError, UsageError
 from wellhead.index import Index
 from wellhead.records import Outcome
@@ -23,10 +26,33 @@ from wellhead.records import Outcome
 if TYPE_CHECKING:
     from wellhead.ports import Embedder
 
-__all__ = ["MEASURES", "Evaluation", "PipelineScores", "Progress", "evaluate", "fill", "percentile"]
+__all__ = [
+    "MAIN_MEASURE",
+    "MEASURES",
+    "NOTHING",
+    "Evaluation",
+    "PipelineScores",
+    "Progress",
+    "evaluate",
+    "fill",
+    "main_pipeline",
+    "percentile",
+]
 
 MEASURES = ("nDCG@10", "R@10", "R@100", "RR@10")
-_NOTHING = "nothing_relevant@10"
+MAIN_MEASURE = "nDCG@10"
+NOTHING = "nothing_relevant@10"
+
+# What each stage is made of, or is meant to be better than. The fusion that searches use by default is blamed when one
+# part beats it; any other stage when all of its parts do.
+_MADE_OF = {
+    "bm25": (BASELINE,),
+    "dense": (BASELINE,),
+    "blend": ("bm25", "dense"),
+    "rrf": ("bm25", "dense"),
+    "convex": ("bm25", "dense"),
+}
+_DEFAULT = "blend"
 
 # Told (what is going on, done, total): "index", then each pipeline.
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -37,9 +63,12 @@ class PipelineScores(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         measures: mean by name, each 0 to 1.
+        interval: of the mean of nDCG@10, by bootstrap over the queries.
+        per_query: value by measure and by labelled query; `nothing_relevant@10` is 1.0 or 0.0.
         nothing_relevant: queries without a relevant document in the first ten.
         returned_nothing: queries with an empty ranking; they count 0 in every mean.
         p50_ms, p95_ms: wall time of a search to rank 100, in milliseconds.
+        tokens: of the passages that one search delivers, the median over all queries (see `QueryDetail`).
         no_match: labelled queries that the default cut answers with `no_match`; None for the baseline.
         unanswerable_with_hits: unanswerable queries that get hits with the default cut; None for the baseline and
             for a collection without such queries.
@@ -48,10 +77,13 @@ class PipelineScores(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     measures: Mapping[str, float]
+    interval: Interval
+    per_query: Mapping[str, Mapping[str, float]]
     nothing_relevant: tuple[str, ...]
     returned_nothing: tuple[str, ...]
     p50_ms: float
     p95_ms: float
+    tokens: int
     no_match: int | None
     unanswerable_with_hits: int | None
     details: Mapping[str, QueryDetail]
@@ -64,7 +96,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         documents, passages: as indexed. queries: the labelled ones; all means are over them.
         unlabelled: queries without a label, left out of the means.
         unanswerable: how many queries no document answers; left out of the means.
-        embedder: its name, as the index has it.
+        embedder: its name, as the index has it. fingerprint: what the stored numbers depend on, by name.
+        index_version: of the index that was searched.
+        questions: what was asked, the labelled queries first.
         warnings: what the reader of the table must know.
     """
 
@@ -75,6 +109,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     unlabelled: tuple[str, ...]
     unanswerable: int
     embedder: str
+    fingerprint: Mapping[str, str]
+    index_version: int
+    questions: tuple[Question, ...]
     pipelines: tuple[PipelineScores, ...]
     warnings: tuple[str, ...]
 
@@ -85,6 +122,8 @@ def evaluate(
     embedder: str | Embedder | None = None,
     index: Index | None = None,
     pipelines: Sequence[str] = PIPELINES,
+    tags: Tags = MappingProxyType({}),
+    terms: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Index the collection in memory (or use `index`, which must hold it) and measure the pipelines over it.
@@ -92,6 +131,8 @@ def evaluate(
     Args:
         embedder: as in `Index.open`; None for its default.
         pipelines: of `PIPELINES`, in the order of the rows.
+        tags: of the queries, by id.
+        terms: whether to look which words of the query the first documents hold, as a saved run shows them.
         progress: called as `progress(stage, done, total)`; the stages are "index" and the pipelines.
 
     Raises:
@@ -101,9 +142,10 @@ def evaluate(
     _check(pipelines, embedder, index)
     tell = progress if progress is not None else _silent
     if index is not None:
-        return _measure(collection, index, pipelines, [], tell)
+        return _measure(collection, index, _Plan(pipelines, tags, terms, ()), tell)
     with Index.open(":memory:", embedder=embedder) as built:
-        return _measure(collection, built, pipelines, fill(built, collection, tell), tell)
+        notes = fill(built, collection, tell)
+        return _measure(collection, built, _Plan(pipelines, tags, terms, notes), tell)
 
 
 def _check(pipelines: Sequence[str], embedder: object, index: object) -> None:
@@ -134,13 +176,22 @@ def fill(index: Index, collection: Collection, tell: Progress) -> list[str]:
     return [f"not indexed: {item.id}: {item.reason}" for item in (*report.refused, *report.failed)]
 
 
-def _measure(
-    collection: Collection, index: Index, pipelines: Sequence[str], warnings: Sequence[str], tell: Progress
-) -> Evaluation:
+class _Plan(NamedTuple):
+    """What is measured, and what was to be said before that."""
+
+    pipelines: Sequence[str]
+    tags: Tags
+    terms: bool
+    warnings: Sequence[str]
+
+
+def _measure(collection: Collection, index: Index, plan: _Plan, tell: Progress) -> Evaluation:
     ids = _indexed_ids(collection, index)
+    look = looker(index) if plan.terms else None
     rows = []
-    for name in pipelines:
-        details = _ask_all(asker(name, index, ids), collection, functools.partial(tell, name))
+    for name in plan.pipelines:
+        ask = asker(name, index, ids, look=look)
+        details = _ask_all(ask, collection, functools.partial(tell, name))
         rows.append(_scores(name, details, collection, frozenset(ids)))
     stats = index.stats()
     return Evaluation(
@@ -151,8 +202,11 @@ def _measure(
         unlabelled=collection.unlabelled,
         unanswerable=len(collection.unanswerable),
         embedder=stats.fingerprint.get("embedder", ""),
+        fingerprint=stats.fingerprint,
+        index_version=stats.index_version,
+        questions=questions_of(collection, plan.tags),
         pipelines=tuple(rows),
-        warnings=(*warnings, *_collection_warnings(collection), *_pipeline_warnings(rows)),
+        warnings=(*plan.warnings, *_collection_warnings(collection), *_pipeline_warnings(rows)),
     )
 
 
@@ -188,16 +242,19 @@ def _scores(
     if all(detail.failed for detail in details.values()):
         raise BackendError(f"{name} could not answer a single query", why=next(iter(details.values())).failed)
     run = {query_id: details[query_id].ranking for query_id in collection.qrels}
-    scores = measure_run(collection.qrels, run, [*MEASURES, _NOTHING], documents=ids)
+    scores = measure_run(collection.qrels, run, [*MEASURES, NOTHING], documents=ids)
     times = sorted(detail.ms for detail in details.values())
     counts = name != BASELINE
     return PipelineScores(
         name=name,
         measures={measure: scores.values[measure] for measure in MEASURES},
-        nothing_relevant=tuple(query_id for query_id, value in scores.per_query[_NOTHING].items() if value),
+        interval=bootstrap([*scores.per_query[MAIN_MEASURE].values()]),
+        per_query=scores.per_query,
+        nothing_relevant=tuple(query_id for query_id, value in scores.per_query[NOTHING].items() if value),
         returned_nothing=scores.returned_nothing,
         p50_ms=percentile(times, 50),
         p95_ms=percentile(times, 95),
+        tokens=int(percentile(sorted(detail.tokens for detail in details.values()), 50)),
         no_match=_count(details, collection.qrels, "no_match") if counts else None,
         unanswerable_with_hits=(
             _count(details, collection.unanswerable, "hits") if counts and collection.unanswerable else None
@@ -208,6 +265,11 @@ def _scores(
 
 def _count(details: Mapping[str, QueryDetail], queries: Iterable[str], outcome: Outcome) -> int:
     return sum(details[query_id].outcome == outcome for query_id in queries)
+
+
+def main_pipeline(rows: Sequence[PipelineScores]) -> PipelineScores:
+    """The one that searches use by default, or else the last."""
+    return next((row for row in rows if row.name == _DEFAULT), rows[-1])
 
 
 def percentile(ascending: Sequence[float], percent: float) -> float:
@@ -237,14 +299,29 @@ def _pipeline_warnings(rows: Sequence[PipelineScores]) -> list[str]:
 
 
 def _beaten(rows: Sequence[PipelineScores]) -> list[str]:
-    """A fusion that one of its legs beats alone costs time and loses answers."""
-    values = {row.name: row.measures["nDCG@10"] for row in rows}
-    fused = values.get("blend", math.inf)
-    return [
-        f"{leg} alone beats blend on nDCG@10: {values[leg]:.4f} > {fused:.4f}"
-        for leg in ("bm25", "dense")
-        if values.get(leg, 0.0) > fused
-    ]
+    """A stage that is worse than what it is made of costs time and loses answers."""
+    named = {row.name: row for row in rows}
+    warnings = []
+    for stage, parts in _MADE_OF.items():
+        measured = [named[part] for part in parts if part in named]
+        if stage not in named or not measured:
+            continue
+        better = [part for part in measured if _value(part) > _value(named[stage])]
+        if better and (stage == _DEFAULT or len(better) == len(parts)):
+            warnings += [_beats(part, named[stage]) for part in better]
+    return warnings
+
+
+def _value(row: PipelineScores) -> float:
+    return row.measures[MAIN_MEASURE]
+
+
+def _beats(part: PipelineScores, stage: PipelineScores) -> str:
+    first, second = ([*row.per_query[MAIN_MEASURE].values()] for row in (stage, part))
+    return (
+        f"{part.name} alone beats {stage.name} on {MAIN_MEASURE}: {_value(part):.4f} > {_value(stage):.4f} "
+        f"(p = {paired(first, second).p:.4f})"
+    )
 
 
 def _listed(queries: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 A ranking is a sequence of document ids, best first. There are no scores, so no tie can be broken in a system's
 favour. An id that is delivered twice counts at its first place only, so every value stays between 0 and 1.
-Names are those of ir_measures (`nDCG@10`); values equal those of trec_eval on runs without ties. A document is
-relevant when its grade is 1 or more.
+Names are those of ir_measures (`nDCG@10`); values equal those of trec_eval on runs without ties. `nDCGexp@10` is
+`nDCG(dcg='exp-log2')@10` there. A document is relevant when its grade is 1 or more.
 """
 
 from __future__ import annotations
@@ -126,15 +126,28 @@ def _check_ids(qrels: Qrels, run: Run, documents: Collection[str] | None) -> Non
                 )
 
 
-def _dcg(gains: Sequence[int]) -> float:
-    """Linear gain over log2(rank + 1) (Järvelin and Kekäläinen 2002, as trec_eval computes it)."""
-    return math.fsum(max(gain, 0) / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+def _discounted(gains: Sequence[float]) -> float:
+    """Gains over log2(rank + 1), summed."""
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
 def _ndcg(top: Ranking, grades: Grades, k: int) -> float:
+    """The grade itself is the gain (Järvelin and Kekäläinen 2002, as trec_eval computes it)."""
+    return _normalised(top, {document_id: grade for document_id, grade in grades.items() if grade > 0}, k)
+
+
+def _ndcg_exponential(top: Ranking, grades: Grades, k: int) -> float:
+    """The gain is 2**grade - 1 (Burges et al. 2005): one document of grade 3 outweighs two of grade 2."""
+    best = max(grades.values(), default=0)
+    # All over 2**best, for only the ratio counts; so no grade is too large to be computed with.
+    gains = {document_id: 2.0 ** (grade - best) - 2.0**-best for document_id, grade in grades.items() if grade > 0}
+    return _normalised(top, gains, k)
+
+
+def _normalised(top: Ranking, gains: Mapping[str, float], k: int) -> float:
     # The ideal order is over all that is relevant, not over what happened to be returned.
-    ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
-    return _dcg([grades.get(document_id, 0) for document_id in top]) / ideal if ideal else 0.0
+    ideal = _discounted(sorted(gains.values(), reverse=True)[:k])
+    return _discounted([gains.get(document_id, 0) for document_id in top]) / ideal if ideal else 0.0
 
 
 def _relevant(top: Ranking, grades: Grades) -> list[bool]:
@@ -181,6 +194,7 @@ def _nothing_relevant(top: Ranking, grades: Grades, _k: int) -> float:
 
 _KINDS: dict[str, Callable[[Ranking, Grades, int], float]] = {
     "nDCG": _ndcg,
+    "nDCGexp": _ndcg_exponential,
     "R": _recall,
     "P": _precision,
     "RR": _reciprocal_rank,

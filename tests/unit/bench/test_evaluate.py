@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from wellhead import Index
 from wellhead.bench.collection import Collection, read_collection
-from wellhead.bench.evaluate import Evaluation, evaluate, percentile
+from wellhead.bench.evaluate import Evaluation, evaluate, main_pipeline, percentile
 from wellhead.bench.pipelines import PIPELINES
 from wellhead.bench.report import to_dict
 from wellhead.errors import BackendError, UsageError
@@ -54,7 +55,7 @@ class ScriptedIndex:
         return [passage(document_id, 0), passage(document_id, 1, "other")]
 
     def stats(self) -> SimpleNamespace:
-        return SimpleNamespace(documents=3, passages=6, fingerprint={"embedder": "scripted"})
+        return SimpleNamespace(documents=3, passages=6, fingerprint={"embedder": "scripted"}, index_version=7)
 
 
 def collection(**changes: Any) -> Collection:
@@ -153,9 +154,83 @@ def test_a_leg_that_beats_the_fusion_is_told() -> None:
     better, worse = {"one": hits("a"), "two": hits("b")}, {"one": hits("c", "a"), "two": hits("b")}
     index = ScriptedIndex({"lexical": better, "dense": worse, "blend": worse})
     assert run(index, collection(), "bm25", "dense", "blend").warnings == (
-        "bm25 alone beats blend on nDCG@10: 1.0000 > 0.8155",
+        "bm25 alone beats blend on nDCG@10: 1.0000 > 0.8155 (p = 1.0000)",
     )
     assert run(index, collection(), "bm25", "dense").warnings == ()
+
+
+def test_every_stage_that_is_worse_than_all_of_its_parts_is_told() -> None:
+    best, good, worse = (
+        {"one": hits(*ids), "two": hits(*reversed(ids))} for ids in (("a", "b"), ("c", "a", "b"), ("c", "x", "a", "b"))
+    )
+    index = ScriptedIndex({"lexical": best, "dense": good, "blend": best, "rrf": worse, "convex": good})
+    tested = collection(qrels={"q1": {"a": 1}, "q2": {"b": 1}}, documents=())
+    index.documents = lambda: (Document(id=one, text="some key") for one in "abcx")  # type: ignore[method-assign]
+    told = run(index, tested, "bm25", "dense", "blend", "rrf", "convex").warnings
+    assert [one.partition(" on ")[0] for one in told] == ["bm25 alone beats rrf", "dense alone beats rrf"]
+
+
+def test_a_leg_that_the_poor_baseline_beats_is_told() -> None:
+    tested = collection(queries={"q1": "some"}, qrels={"q1": {"c": 1}})
+    index = ScriptedIndex({"lexical": {"some": hits("a", "c")}, "dense": {"some": hits("c")}})
+    (told,) = run(index, tested, "substring", "bm25", "dense").warnings
+    assert told == "substring alone beats bm25 on nDCG@10: 1.0000 > 0.6309 (p = 1.0000)"
+
+
+def test_intervals_tokens_and_what_was_asked_are_kept() -> None:
+    tested = collection(queries={"q1": "one", "q2": "two", "q3": "far"}, unanswerable=frozenset({"q3"}))
+    ranked = {"one": hits("a"), "two": hits("c", "b"), "far": hits("c")}
+    evaluation = evaluate(
+        tested,
+        index=ScriptedIndex({"lexical": ranked}),  # type: ignore[arg-type]
+        pipelines=("bm25",),
+        tags={"q2": ("table",), "elsewhere": ("x",)},
+    )
+    (row,) = evaluation.pipelines
+    assert row.per_query["nDCG@10"] == {"q1": 1.0, "q2": pytest.approx(0.6309, abs=1e-4)}
+    assert (row.interval.low, row.interval.high) == (pytest.approx(0.6309, abs=1e-4), 1.0)
+    assert row.interval.mean == row.measures["nDCG@10"]
+    assert row.tokens == 3  # 8 characters are 3 tokens at most: the median of 3, 6 and 3
+    assert (evaluation.index_version, evaluation.fingerprint) == (7, {"embedder": "scripted"})
+    assert [(one.query_id, one.text, one.grades, one.tags) for one in evaluation.questions] == [
+        ("q1", "one", {"a": 1}, ()),
+        ("q2", "two", {"b": 1}, ("table",)),
+        ("q3", "far", None, ()),
+    ]
+
+
+def test_the_main_pipeline_is_the_default_of_a_search_or_the_last() -> None:
+    index = ScriptedIndex({name: {"one": hits("a"), "two": hits("b")} for name in ("lexical", "blend", "rrf")})
+    assert main_pipeline(run(index, collection(), "bm25", "blend", "rrf").pipelines).name == "blend"
+    assert main_pipeline(run(index, collection(), "rrf", "bm25").pipelines).name == "bm25"
+
+
+class Constant:
+    """An embedder to which everything is the same."""
+
+    name = "constant"
+    dims = 4
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        return np.ones((len(texts), self.dims), dtype=np.float32)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        return np.ones(self.dims, dtype=np.float32)
+
+
+@pytest.mark.parametrize("texts", [["the same word"] * 8, [f"word {letter * 3}" for letter in "abcdefgh"]])
+def test_a_scorer_that_scores_all_alike_does_as_well_as_chance(texts: list[str]) -> None:
+    """Each document is relevant to one of the queries: an order that does not know them has a mean RR of H(8) / 8."""
+    documents = tuple(Document(id=f"d{number}", text=text) for number, text in enumerate(texts))
+    tested = collection(
+        queries={f"q{number}": "word" for number in range(8)},
+        qrels={f"q{number}": {f"d{number}": 1} for number in range(8)},
+        documents=documents,
+    )
+    chance = sum(1 / rank for rank in range(1, 9)) / 8
+    for row in evaluate(tested, embedder=Constant()).pipelines:
+        assert row.measures["RR@10"] == pytest.approx(chance), row.name
+        assert row.measures["R@10"] == 1.0
 
 
 def test_a_search_that_ran_degraded_is_told() -> None:

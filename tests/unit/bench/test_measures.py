@@ -43,6 +43,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
         ("nothing_relevant@1", 1.0),
         ("nothing_relevant@2", 0.0),
         ("nDCG@3", (1 / math.log2(3) + 2 / 2) / (2 + 1 / math.log2(3) + 1 / 2)),
+        ("nDCGexp@3", (1 / math.log2(3) + 3 / 2) / (3 + 1 / math.log2(3) + 1 / 2)),
     ],
 )
 def test_each_measure_on_one_ranking(name: str, expected: float) -> None:
@@ -58,6 +59,20 @@ def test_a_document_delivered_twice_counts_at_its_first_place() -> None:
 
 def test_a_negative_grade_gains_nothing_and_costs_nothing() -> None:
     assert value("nDCG@2", ["spam", "a"], {"spam": -2, "a": 1}) == pytest.approx(1 / math.log2(3))
+
+
+def test_with_exponential_gain_one_best_document_outweighs_two_good_ones() -> None:
+    grades = {"best": 3, "good": 2, "other": 2}
+    for name, prefers_the_best in (("nDCG@2", False), ("nDCGexp@2", True)):
+        one, two = value(name, ["best", "x"], grades), value(name, ["good", "other"], grades)
+        assert (one > two) == prefers_the_best, name
+
+
+def test_exponential_gain_takes_any_grade() -> None:
+    assert value("nDCGexp@2", ["a", "b"], {"a": 5000, "b": 4999}) == 1.0
+    assert value("nDCGexp@2", ["b"], {"a": 5000, "b": 4999}) == pytest.approx(0.5 / (1 + 0.5 / math.log2(3)))
+    assert value("nDCGexp@2", ["spam"], {"spam": -2, "a": 1}) == 0.0
+    assert value("nDCGexp@2", ["spam"], {"spam": 0}) == 0.0
 
 
 def test_an_empty_ranking_counts_zero_and_is_listed() -> None:

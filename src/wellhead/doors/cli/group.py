@@ -10,7 +10,7 @@ import click
 
 import wellhead
 from wellhead.doors.cli import failure
-from wellhead.doors.cli.eval import evaluate
+from wellhead.doors.cli.eval import compare, evaluate
 from wellhead.doors.cli.index import index
 from wellhead.doors.cli.inspect import ls, rm, show, stats, verify
 from wellhead.doors.cli.labels import check_labels, export_command, import_command
@@ -117,6 +117,7 @@ _COMMANDS = (
     compact,
     backup,
     evaluate,
+    compare,
     labels,
     losses,
     mcp,
