@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from wellhead.bench.files import json_objects, text_lines
 from wellhead.bench.labels import labelled_lines
 from wellhead.bench.measures import Qrels
 from wellhead.errors import DocumentError, UsageError
@@ -116,7 +117,7 @@ class _Documents:
 
 def _read_corpus(file: Path) -> dict[str, Document]:
     documents: dict[str, Document] = {}
-    for where, fields in _json_lines(file):
+    for where, fields in json_objects(file, fix=_LAYOUT):
         document_id = _id(fields, "_id", where)
         if document_id in documents:
             raise _duplicate("document", document_id, where)
@@ -146,7 +147,7 @@ def _metadata(fields: Mapping[str, object]) -> dict[str, MetadataValue]:
 
 def _read_queries(file: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
-    for where, fields in _json_lines(file):
+    for where, fields in json_objects(file, fix=_LAYOUT):
         query_id, text = _id(fields, "_id", where), _text(fields, where)
         if query_id in queries:
             raise _duplicate("query", query_id, where)
@@ -191,44 +192,18 @@ def _read_qrels(
 
 
 def _qrels_rows(file: Path) -> Iterator[tuple[str, str, str, int]]:
-    for number, line in _lines(file):
-        where = f"{file}, line {number}"
-        try:
-            fields = line.decode("utf-8").split("\t")
-        except UnicodeDecodeError as error:
-            raise UsageError("the qrels are not UTF-8", where=where, why=str(error)) from error
-        if number == 1 and fields[0] == "query-id":
+    for place, (where, line) in enumerate(text_lines(file, fix=_LAYOUT)):
+        fields = line.split("\t")
+        if place == 0 and fields[0] == "query-id":
             continue
         if len(fields) != 3 or not re.fullmatch(r"-?[0-9]+", fields[2].strip()):
             raise UsageError(
                 "a row of the qrels must be query id, document id and a whole number, with tabs between",
                 where=where,
-                why=f"got {line.decode('utf-8')!r:.120}",
+                why=f"got {line!r:.120}",
                 fix="write it as BEIR does, for example q1<tab>d7<tab>1",
             )
         yield where, fields[0], fields[1], int(fields[2])
-
-
-def _json_lines(file: Path) -> Iterator[tuple[str, dict[str, object]]]:
-    for number, line in _lines(file):
-        where = f"{file}, line {number}"
-        try:
-            fields = msgspec.json.decode(line, type=dict[str, object])
-        except msgspec.DecodeError as error:
-            fix = "every line must be one JSON object"
-            raise UsageError("malformed JSON", where=where, why=str(error), fix=fix) from error
-        yield where, fields
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    """The non-blank lines with their numbers. Only a line feed ends a line: JSON text may hold other separators."""
-    try:
-        raw = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {file.name}", where=str(file), why=str(error), fix=_LAYOUT) from error
-    for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip(b"\r")
 
 
 def _id(fields: Mapping[str, object], key: str, where: str) -> str:

@@ -14,27 +14,30 @@ from wellhead.errors import StoreError, UsageError
 __all__ = ["json_objects", "read_text", "refuse_existing", "text_lines", "write_whole"]
 
 
-def text_lines(file: Path) -> Iterator[tuple[str, str]]:
+def text_lines(file: Path, *, fix: str = "") -> Iterator[tuple[str, str]]:
     """The non-blank lines of a file, each with its place (`labels.jsonl, line 3`).
 
     Only a line feed ends a line, for a text in JSON may hold other separators.
 
+    Args:
+        fix: what to do about a file that cannot be read.
+
     Raises:
         UsageError: the file cannot be read, or a line is not UTF-8.
     """
-    for number, raw in enumerate(_content(file).split(b"\n"), start=1):
+    for number, raw in enumerate(_content(file, fix).split(b"\n"), start=1):
         where = f"{file}, line {number}"
         if raw.strip():
             yield where, _decoded(raw.removesuffix(b"\r"), where)
 
 
-def json_objects(file: Path) -> Iterator[tuple[str, dict[str, object]]]:
-    """The JSON object of each line, with its place.
+def json_objects(file: Path, *, fix: str = "") -> Iterator[tuple[str, dict[str, object]]]:
+    """The JSON object of each line, with its place; `fix` as for `text_lines`.
 
     Raises:
         UsageError: as `text_lines`; a line that is no JSON object.
     """
-    for where, line in text_lines(file):
+    for where, line in text_lines(file, fix=fix):
         try:
             yield where, msgspec.json.decode(line, type=dict[str, object])
         except (msgspec.DecodeError, RecursionError) as error:
@@ -97,11 +100,12 @@ def refuse_existing(path: Path, *, fix: str) -> None:
         )
 
 
-def _content(file: Path) -> bytes:
+def _content(file: Path, fix: str = "") -> bytes:
     try:
         return file.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
-        raise UsageError(f"cannot read {file.name}", where=str(file), why=error.strerror or str(error)) from error
+        why = error.strerror or str(error)
+        raise UsageError(f"cannot read {file.name}", where=str(file), why=why, fix=fix) from error
 
 
 def _decoded(raw: bytes, where: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from wellhead import Document, Index
 from wellhead.bench.collection import Collection, read_collection
 from wellhead.bench.evaluate import fill
+from wellhead.bench.labels import Label, LabelledQuery, Labels
 from wellhead.bench.lossmap import STAGES, LossMap, loss_map
 from wellhead.ingest.chunk import Slice
 from wellhead.testing.fakes import HashEmbedder
@@ -100,6 +101,24 @@ def test_losses_come_by_stage_and_add_up() -> None:
     assert found.by_stage == {"not ingested": 1, "fusion": 2}
     plain = found.to_dict()
     assert (plain["schema"], plain["by_stage"]) == (1, {"not ingested": 1, "fusion": 2})
+
+
+def test_where_labels_quote_the_answer_only_passages_that_hold_it_count() -> None:
+    text = "# One\n\nred is at the door\n\n# Two\n\nkeys are kept for a year\n"
+    index = Index.open(":memory:", embedder=HashEmbedder(), languages=["en"])
+    index.add([Document(id="two", text=text, media_type="text/markdown"), Document(id="far", text="red red")])
+    collection = Collection(name="one", queries={"q": "red"}, qrels={"q": {"two": 1}})
+
+    def quoted(quote: str) -> Labels:
+        answer = Label(document_id="two", quote=quote, grade=1)
+        return Labels(queries=(LabelledQuery(query_id="q", answers=(answer,)),))
+
+    assert loss_map(collection, index, mode="lexical").delivered == 1
+    assert loss_map(collection, index, labels=quoted("red is at"), mode="lexical").delivered == 1
+    (loss,) = loss_map(collection, index, labels=quoted("kept for a year"), mode="lexical").losses
+    assert (loss.stage, index.passage(loss.passage_id).heading) == ("no terms", ("Two",))
+    assert loss_map(collection, index, labels=quoted(""), mode="lexical").delivered == 1
+    assert loss_map(collection, index, labels=quoted("never written"), mode="lexical").delivered == 1, "it is stale"
 
 
 def test_the_map_of_the_handbook_accounts_for_every_relevant_document() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -35,14 +36,17 @@ __all__ = ["losses"]
 def losses(collection: str, place: str | None, embedder: str | None, k: int, as_json: bool) -> int:
     """Name the stage that lost each relevant document.
 
-    COLLECTION is a folder as for `wellhead eval`.
+    COLLECTION is a folder as for `wellhead eval`. Where its labels quote the words that answer, only passages that
+    hold them count.
     """
     from wellhead.bench.collection import read_collection
+    from wellhead.bench.labels import read_labels
     from wellhead.bench.lossmap import loss_map
 
-    read = read_collection(collection)
+    read, quoted = read_collection(collection), Path(collection) / "labels.jsonl"
+    labels = read_labels(quoted) if quoted.is_file() else None
     with _indexed(read, embedder) if place is None else open_index(place, {}) as index:
-        found = loss_map(read, index, k=k)
+        found = loss_map(read, index, labels=labels, k=k)
     if as_json:
         put_json(found.to_dict())
     else:
