@@ -4,7 +4,7 @@ PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-RUN_TESTS := $(BIN)/python -m pytest -q -n 2
+RUN_TESTS := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 SMALL := not faults and not slow
 
 .DEFAULT_GOAL := help

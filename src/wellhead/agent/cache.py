@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+
+import msgspec
 
 from wellhead.agent.tool import ToolResult
 from wellhead.errors import ConfigError
@@ -39,12 +42,13 @@ class MemoryCache:
                 del self._held[key]
                 return None
             self._held.move_to_end(key)
-            return found[1]
+        return _copied(found[1])
 
     def put(self, key: str, result: ToolResult, ttl: float) -> None:
         """Keep a result for `ttl` seconds."""
+        kept = _copied(result)
         with self._lock:
-            self._held[key] = (self._clock() + ttl, result)
+            self._held[key] = (self._clock() + ttl, kept)
             self._held.move_to_end(key)
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
@@ -52,3 +56,8 @@ class MemoryCache:
     def __len__(self) -> int:
         """How many are kept, those whose time is over included."""
         return len(self._held)
+
+
+def _copied(result: ToolResult) -> ToolResult:
+    """The result with data of its own: whoever changes what was given to one must not change it for others."""
+    return msgspec.structs.replace(result, data=copy.deepcopy(result.data), hits=copy.deepcopy(result.hits))

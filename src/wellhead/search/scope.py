@@ -13,7 +13,7 @@ def scope_value(key: str, value: object, where: str = "") -> str:
     Raises:
         ScopeError: it is blank, or no text (an unset tenant must not mean "all of them").
     """
-    if not isinstance(value, str) or not value.strip() or not _is_text(value):
+    if not isinstance(value, str) or not _is_seen(value) or not _is_text(value):
         raise ScopeError(
             f"a scope needs a non-blank {key}",
             where=where,
@@ -22,6 +22,11 @@ def scope_value(key: str, value: object, where: str = "") -> str:
         )
     # A subclass of it could equal whatever it likes.
     return str.__str__(value)
+
+
+def _is_seen(value: str) -> bool:
+    """Whether any character of it is: a zero-width space, or a NUL, names nobody."""
+    return any(character.isprintable() and not character.isspace() for character in value)
 
 
 def _is_text(value: str) -> bool:

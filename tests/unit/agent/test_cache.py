@@ -97,6 +97,18 @@ def test_a_cache_is_safe_to_use_from_several_threads() -> None:
     assert len(cache) == 10
 
 
+def test_what_one_does_to_a_kept_answer_reaches_nobody_else() -> None:
+    cache = MemoryCache()
+    given = ToolResult(tool="t", outcome="hits", text="x", data={"documents": [{"text": "as it was"}]})
+    cache.put("key", given, 60)
+    for _ in range(2):
+        given.data["documents"][0]["text"] = "poisoned"  # type: ignore[index]
+        got = cache.get("key")
+        assert got is not None
+        assert got.data == {"documents": [{"text": "as it was"}]}
+        given = got
+
+
 def test_a_cache_of_nothing_is_refused() -> None:
     with pytest.raises(ConfigError):
         MemoryCache(0)

@@ -27,6 +27,7 @@ from wellhead.agent.search import DEFAULT_DESCRIPTION, search_tool
 from wellhead.agent.tool import Tool, ToolResult
 from wellhead.records import Hit, Passage
 from wellhead.search.guard import Guarded
+from wellhead.testing.fakes import HashEmbedder
 
 by_ending = pytest.mark.parametrize("name", ENDINGS)
 
@@ -409,3 +410,11 @@ def test_the_context_is_the_hosts_and_cannot_be_changed() -> None:
     assert seen == [ctx]
     with pytest.raises(dataclasses.FrozenInstanceError):
         ctx.user_id = "globex"  # type: ignore[misc]
+
+
+@pytest.mark.promise("G11")
+def test_a_search_asks_for_five_unless_the_host_says_otherwise() -> None:
+    index = Index.open(":memory:", embedder=HashEmbedder(), languages=["en"])
+    index.add(Document(id=f"d{n}", text=f"refund {n}") for n in range(9))
+    assert len(search_tool(index).run({"query": "refund"}).hits or ()) == 5
+    assert len(search_tool(index, k=7).run({"query": "refund"}).hits or ()) == 7

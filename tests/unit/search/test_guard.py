@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
@@ -14,7 +15,7 @@ import pytest
 from wellhead.errors import BackendError, BackendTimeout, ConfigError, ScopeError, UsageError
 from wellhead.events import EventLog
 from wellhead.index import Index
-from wellhead.records import Coverage, Degraded, Document, Hit, Hits, Passage, Threshold
+from wellhead.records import Coverage, Degraded, Document, Hit, Hits, Passage, Signals, Threshold
 from wellhead.search.guard import Guarded
 from wellhead.testing.fakes import HashEmbedder
 from wellhead.testing.liars import honest_hit
@@ -364,6 +365,55 @@ def test_an_answer_of_which_nothing_can_be_used_is_no_empty_answer(told: Any, sa
     assert said in str(caught.value.why)
     one_is_fine = [*told, honest_hit(1)]
     assert len(Guarded(Scripted(one_is_fine)).search("refund")) == 1
+
+
+@pytest.mark.promise("G30")
+def test_a_scope_alone_filters_nothing_out_whatever_the_backend_says() -> None:
+    class Scopes(Scripted):
+        """Keeps scopes by filters inside, and says so."""
+
+        def scoped(self, **_scope: str) -> Scripted:
+            return Scripted(Hits(outcome="filtered_out", why_empty="0 of 6 passages"))
+
+    guarded = Guarded(Scopes(OWN), scope_key="tenant", scope="acme")
+    hits = guarded.search("refund")
+    assert (hits.outcome, hits.why_empty) == ("no_match", "nothing was found")
+    assert guarded.search("refund", filters={"number": 9}).outcome == "filtered_out"
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u200b", "\ufeff\u200d", "\x00"])
+def test_a_retriever_that_is_bound_to_nobody_is_refused_before_it_is_asked(blank: str) -> None:
+    backend = Scripted(OWN)
+    backend.scope_key, backend.scope = "tenant", blank  # type: ignore[attr-defined]
+    with pytest.raises(ScopeError, match="non-blank tenant"):
+        Guarded(backend).search("refund")
+    with pytest.raises(ScopeError, match="non-blank tenant"):
+        Guarded(Scripted(OWN), scope_key="tenant").scoped(tenant=blank)
+    assert backend.asked == []
+
+
+def test_what_is_no_number_is_not_handed_on_beside_the_hits() -> None:
+    nan = float("nan")
+    odd = msgspec.structs.replace(honest_hit(1), signals=Signals(bm25=nan, coverage=float("inf"), cosine=0.5))
+    hits = Guarded(Scripted(Hits(hits=(odd,), evidence={"cosine": nan, "held": 0.5}, timings={"rank": nan}))).search(
+        "x"
+    )
+    assert hits[0].signals == Signals(cosine=0.5)
+    assert (dict(hits.evidence), dict(hits.timings)) == ({"held": 0.5}, {})
+    json.dumps(hits.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"dropped": -7},
+        {"threshold": Threshold(signal="cosine", value=float("nan"), origin="user")},
+        {"coverage": Coverage(passages=-1, with_vectors=0)},
+    ],
+)
+def test_counts_and_cuts_that_make_no_sense_are_an_error(told: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        Guarded(Scripted(Hits(hits=tuple(OWN), **told))).search("refund")
 
 
 @pytest.mark.promise("G29")

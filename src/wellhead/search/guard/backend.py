@@ -10,6 +10,7 @@ from wellhead.errors import ConfigError
 from wellhead.search.guard.call import Caller, is_coroutine
 from wellhead.search.guard.reading import Returned, read
 from wellhead.search.guard.scope import Bound
+from wellhead.search.scope import scope_value
 
 __all__ = ["Backend", "Work", "one_key"]
 
@@ -23,7 +24,7 @@ class Backend:
         """Look at what a retriever is and says of itself.
 
         Raises:
-            ConfigError: it is no retriever, or is scoped by another key.
+            ConfigError: it is no retriever, or is scoped by another key. ScopeError: it is bound to a blank scope.
         """
         self.retriever = retriever
         self._blocking, self._native = _methods(retriever)
@@ -34,7 +35,8 @@ class Backend:
         self.scope_key = one_key(scope_key, getattr(retriever, "scope_key", None))
         scope = getattr(retriever, "scope", None)
         # A handle that is bound already is searched as it is.
-        self.own = Bound(self.scope_key, str.__str__(scope)) if self.scope_key and isinstance(scope, str) else None
+        key = self.scope_key
+        self.own = Bound(key, scope_value(key, scope)) if key and isinstance(scope, str) else None
         self._binds = callable(getattr(retriever, "scoped", None))
         self._last: tuple[Bound, Any] | None = None
         self._caller = Caller(self.name)

@@ -6,6 +6,7 @@ the backend still holds could change after the check. A field of another type me
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TypeAlias, TypeVar, cast, get_args
@@ -130,12 +131,32 @@ def _number(value: object) -> float:
     return float(value)
 
 
+def _finite(value: object) -> float:
+    number = _number(value)
+    if not math.isfinite(number):
+        raise TypeError
+    return number
+
+
+def _measured(value: object) -> float | None:
+    """A signal; what is no number of use was not measured."""
+    number = None if value is None else _number(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _count(value: object) -> int:
+    number = _whole(value)
+    if number < 0:
+        raise TypeError
+    return number
+
+
 def _numbers(value: object) -> dict[str, float]:
+    """Those that are finite: the others say nothing, and cannot be written as JSON."""
     if not isinstance(value, Mapping):
         raise TypeError
-    if type(value) is dict and all(type(name) is str and type(each) is float for name, each in value.items()):
-        return cast("dict[str, float]", value).copy()
-    return {_text(name): _number(each) for name, each in cast("Mapping[object, object]", value).items()}
+    read = {_text(name): _number(each) for name, each in cast("Mapping[object, object]", value).items()}
+    return {name: number for name, number in read.items() if math.isfinite(number)}
 
 
 def _mapping(value: object) -> Metadata:
@@ -206,7 +227,7 @@ _SOURCE: Mapping[str, _Field] = {
     **{name: _PASSAGE[name] for name in ("document_id", "uri", "title", "heading", "page", "metadata")},
 }
 _SIGNALS: Mapping[str, _Field] = {
-    **dict.fromkeys(("bm25", "coverage", "cosine", "probability", "rerank"), _or_none(_number)),
+    **dict.fromkeys(("bm25", "coverage", "cosine", "probability", "rerank"), _measured),
     **dict.fromkeys(("lexical_rank", "dense_rank"), _or_none(_whole)),
 }
 _DEGRADED: Mapping[str, _Field] = {"leg": _leg, "why": _text, "fix": _text}
@@ -216,10 +237,10 @@ _HITS: Mapping[str, _Field] = {
     "outcome": _text,
     "why_empty": _text,
     "degraded": lambda value: tuple(map(_degraded, _list(value))),
-    "coverage": _record(Coverage, {"passages": _whole, "with_vectors": _whole}),
-    "threshold": _or_none(_record(Threshold, {"signal": _text, "value": _number, "origin": _text})),
+    "coverage": _record(Coverage, {"passages": _count, "with_vectors": _count}),
+    "threshold": _or_none(_record(Threshold, {"signal": _text, "value": _finite, "origin": _text})),
     "evidence": _numbers,
-    "dropped": _whole,
+    "dropped": _count,
     "index_version": _whole,
     "timings": _numbers,
 }
@@ -273,8 +294,11 @@ def _passage(passage: Passage) -> Passage:
 
 
 def _signals(signals: object) -> Signals:
-    if type(signals) is Signals and set(map(type, astuple(signals))) <= _NUMBER_TYPES:
-        return signals
+    if type(signals) is Signals:
+        held = astuple(signals)
+        # A sum that is finite has no part that is not.
+        if set(map(type, held)) <= _NUMBER_TYPES and math.isfinite(sum(filter(None, held))):
+            return signals
     if not isinstance(signals, Signals):
         raise _of_hit("signals", signals)
     return _exact(signals, Signals, _SIGNALS)

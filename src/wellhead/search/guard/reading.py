@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sized
 from itertools import islice
 from typing import Literal, TypeAlias, cast
@@ -30,6 +31,8 @@ __all__ = ["MOST_READ", "Flaw", "Returned", "hit_of", "metadata_of", "passage_of
 
 # A backend that never ends its answer is cut here; k is 100 at most.
 MOST_READ = 2_000
+# An id is handed to programs as it is: none may move a cursor, end a line or turn the direction of what follows.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 Flaw: TypeAlias = Literal["score", "id", "text"]
 
 
@@ -158,7 +161,7 @@ def _checked(hit: Hit) -> Hit | Flaw:
     passage = hit.passage
     if not isinstance(passage, Passage) or not isinstance(passage.text, str) or not isinstance(passage.id, str):
         raise _wired_wrongly("returned a hit around", passage, "hits around a `Passage`")
-    if not passage.id.strip() or not is_whole(passage.id):
+    if not passage.id.strip() or not is_whole(passage.id) or _CONTROLS.search(passage.id):
         return "id"
     if not passage.text.strip():
         return "text"

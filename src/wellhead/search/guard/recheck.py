@@ -156,12 +156,14 @@ def _empty(returned: Returned, wanted: Wanted, dropped: Counter[str]) -> tuple[O
         is_empty = told is not None and told.outcome == "empty_index" and not returned.items
         return ("empty_index" if is_empty else "no_match"), "nothing was found"
     if not returned.items:
-        return _of_backend(told)
+        return _of_backend(told, wanted)
     return "no_match", "nothing that the backend returned can be delivered"
 
 
-def _of_backend(told: Hits | None) -> tuple[Outcome, str]:
-    """The backend's own word for its empty answer."""
+def _of_backend(told: Hits | None, wanted: Wanted) -> tuple[Outcome, str]:
+    """The backend's own word for its empty answer; a scope alone filters nothing out, however the backend keeps it."""
+    if told is not None and told.outcome == "filtered_out" and wanted.condition is None and wanted.bound is not None:
+        return "no_match", "nothing was found"
     if told is None or told.outcome not in ("no_match", "filtered_out", "empty_index"):
         return "no_match", "the backend returned nothing"
     return told.outcome, told.why_empty or "the backend returned nothing"
