@@ -57,6 +57,7 @@ class LossMap(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         queries: with a relevant document. relevant: pairs of a query and such a document; delivered: of these.
         losses: the others, by stage, then by query.
+        stale: labels whose words are gone, by name: of these any passage of the document was taken for the answer.
     """
 
     collection: str
@@ -65,6 +66,7 @@ class LossMap(msgspec.Struct, frozen=True, kw_only=True):
     relevant: int
     delivered: int
     losses: tuple[Loss, ...]
+    stale: tuple[str, ...] = ()
 
     @property
     def by_stage(self) -> Mapping[LostAt, int]:
@@ -87,13 +89,14 @@ def loss_map(
     Args:
         index: that the collection was indexed in, as far as it could be.
         labels: where they quote the words that answer, only the passages that hold these count; a document without a
-            quote, or whose quote is gone, is delivered with any of its passages.
+            quote, or whose quote is gone (`LossMap.stale`), is delivered with any of its passages.
         options: as for `Index.search`; the map is that of these.
 
     Raises:
         UsageError: options that a search does not take. BackendError: as a search.
     """
-    wanted = _Wanted(collection, {} if labels is None else _answering(resolve_in(index, labels)))
+    resolved = Resolved(standings=()) if labels is None else resolve_in(index, labels)
+    wanted = _Wanted(collection, _answering(resolved))
     losses: list[Loss] = []
     for query_id, documents in wanted.by_query.items():
         query = collection.queries[query_id]
@@ -120,6 +123,7 @@ def loss_map(
         relevant=sum(map(len, wanted.by_query.values())),
         delivered=sum(map(len, wanted.by_query.values())) - len(losses),
         losses=tuple(sorted(losses, key=lambda one: (STAGES.index(one.stage), one.query_id, one.document_id))),
+        stale=tuple(one.name for one in resolved.stale),
     )
 
 

@@ -47,6 +47,12 @@ def losses(collection: str, place: str | None, embedder: str | None, k: int, as_
     labels = read_labels(quoted) if quoted.is_file() else None
     with _indexed(read, embedder) if place is None else open_index(place, {}) as index:
         found = loss_map(read, index, labels=labels, k=k)
+    for name in found.stale:
+        warn(
+            f"a label is stale: {name}",
+            why="any passage of its document counted",
+            fix="wellhead labels check tells more",
+        )
     if as_json:
         put_json(found.to_dict())
     else:

@@ -269,6 +269,10 @@ def test_losses_name_the_stage_and_how_to_ask_for_more(run: Run, tmp_path: Path)
     assert (in_memory.exit_code, loss["passage_id"][:12] in in_memory.stdout) == (0, False)
     assert "give --index DIR" in in_memory.stderr
     assert "lost" not in run("losses", "set", "-k", "2").stdout.splitlines()[1:]
+    stale = '{"query_id": "q1", "answers": [{"document_id": "keys.md", "quote": "never written", "grade": 1}]}'
+    (tmp_path / "set" / "labels.jsonl").write_text(stale, encoding="utf-8")
+    ended = run("losses", "set", "--index", "kb")
+    assert (ended.exit_code, "a label is stale: q1, keys.md, 'never written'" in ended.stderr) == (0, True)
     assert run("losses", "nowhere").exit_code == 2
     assert run("losses", "set", "-k", "0").exit_code == 2
     assert run("losses", "set", "--index", "nowhere").exit_code == 2
